@@ -3,7 +3,7 @@
 //! One forward pass over the structured IR. Code generators use it to leave out bounds checks that cannot fire, to widen
 //! loads to their provable alignment and to promise LLVM the absence of overflow; nothing here is ever guessed.
 
-use crate::ir::{BinaryOp, Block, Inst, Kernel, Op, OffsetUnit, ParamKind, Scalar, Type, Value};
+use crate::ir::{BinaryOp, Block, Inst, Kernel, OffsetUnit, Op, ParamKind, Scalar, Type, Value};
 
 /// What is known of one value. For a pointer, of its byte offset in the workgroup's LDS (only [`Fact::zeros`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -199,8 +199,7 @@ impl Facts {
                 let f = self.get(*a);
                 // A negative number changes when it is widened; one that is not, does not.
                 let positive = !from.is_signed() || f.max <= mask(from.bits() - 1);
-                (from.is_int() && positive)
-                    .then(|| Fact::modulo(u128::from(f.min), u128::from(f.max), f.zeros, bits))
+                (from.is_int() && positive).then(|| Fact::modulo(u128::from(f.min), u128::from(f.max), f.zeros, bits))
             }
             Op::Bitcast(a) => match kernel.ty(*a) {
                 Type::Scalar(s) if s.is_int() => Some(self.get(*a)),
@@ -218,13 +217,18 @@ impl Facts {
         let top = if scalar.is_signed() { mask(bits - 1) } else { mask(bits) };
         let agree = a.max <= top && b.max <= top;
         match op {
-            BinaryOp::Add => Some(Fact::modulo(wide(a.min) + wide(b.min), wide(a.max) + wide(b.max), a.zeros.min(b.zeros), bits)),
+            BinaryOp::Add => {
+                Some(Fact::modulo(wide(a.min) + wide(b.min), wide(a.max) + wide(b.max), a.zeros.min(b.zeros), bits))
+            }
             BinaryOp::Sub if a.min >= b.max => {
                 Some(Fact { min: a.min - b.max, max: a.max - b.min, zeros: a.zeros.min(b.zeros) })
             }
-            BinaryOp::Mul => {
-                Some(Fact::modulo(wide(a.min) * wide(b.min), wide(a.max) * wide(b.max), (a.zeros + b.zeros).min(63), bits))
-            }
+            BinaryOp::Mul => Some(Fact::modulo(
+                wide(a.min) * wide(b.min),
+                wide(a.max) * wide(b.max),
+                (a.zeros + b.zeros).min(63),
+                bits,
+            )),
             BinaryOp::DivFloor if agree && b.min > 0 => {
                 let exact_power = b.min == b.max && b.min.is_power_of_two();
                 let zeros = if exact_power { a.zeros.saturating_sub(b.zeros) } else { 0 };
@@ -242,12 +246,9 @@ impl Facts {
                 let max = if top == 0 { 0 } else { mask(64 - top.leading_zeros()) };
                 Some(Fact { min: 0, max, zeros: a.zeros.min(b.zeros) })
             }
-            BinaryOp::Shl if b.max < u64::from(bits) => Some(Fact::modulo(
-                wide(a.min) << b.min,
-                wide(a.max) << b.max,
-                (a.zeros + b.min as u32).min(63),
-                bits,
-            )),
+            BinaryOp::Shl if b.max < u64::from(bits) => {
+                Some(Fact::modulo(wide(a.min) << b.min, wide(a.max) << b.max, (a.zeros + b.min as u32).min(63), bits))
+            }
             BinaryOp::Shr if agree && b.max < u64::from(bits) => {
                 Some(Fact { min: a.min >> b.max, max: a.max >> b.min, zeros: a.zeros.saturating_sub(b.max as u32) })
             }
@@ -269,8 +270,11 @@ mod tests {
     use crate::target::Target;
 
     /// The fact of the last value that `f` makes.
-    fn fact(f: impl for<'k> FnOnce(&'k crate::Builder<'k>)) -> Fact {
-        let kernel = crate::builder::build("f", Target::GFX950, Launch::linear(24, 512), vec![], f).unwrap();
+    fn fact<T>(f: impl for<'k> FnOnce(&'k crate::Builder<'k>) -> crate::V<'k, T>) -> Fact {
+        let kernel = crate::builder::build("f", Target::GFX950, Launch::linear(24, 512), vec![], |k| {
+            f(k);
+        })
+        .unwrap();
         let facts = Facts::of(&kernel);
         let last = kernel.body.insts.last().unwrap().results[0];
         facts.get(last)
@@ -282,27 +286,27 @@ mod tests {
 
     #[test]
     fn index_arithmetic_of_a_row_kernel() {
-        is(fact(|k| drop(k.thread_id(Axis::X).div_floor(128))), 0, 3, 0);
-        is(fact(|k| drop(k.thread_id(Axis::X).rem_floor(128))), 0, 127, 0);
-        is(fact(|k| drop(k.block_id(Axis::X).div_floor(12) * 4)), 0, 4, 2);
-        is(fact(|k| drop((k.block_id(Axis::X).div_floor(12) * 4 + 3).minimum(7))), 3, 7, 0);
-        is(fact(|k| drop(k.thread_id(Axis::X) << 4)), 0, 511 * 16, 4);
-        is(fact(|k| drop(k.thread_id(Axis::X) & 0xF0)), 0, 0xF0, 4);
+        is(fact(|k| k.thread_id(Axis::X).div_floor(128)), 0, 3, 0);
+        is(fact(|k| k.thread_id(Axis::X).rem_floor(128)), 0, 127, 0);
+        is(fact(|k| k.block_id(Axis::X).div_floor(12) * 4), 0, 4, 2);
+        is(fact(|k| (k.block_id(Axis::X).div_floor(12) * 4 + 3).minimum(7)), 3, 7, 0);
+        is(fact(|k| k.thread_id(Axis::X) << 4), 0, 511 * 16, 4);
+        is(fact(|k| k.thread_id(Axis::X) & 0xF0), 0, 0xF0, 4);
     }
 
     #[test]
     fn what_can_wrap_keeps_only_its_divisor() {
-        is(fact(|k| drop(k.thread_id(Axis::X) * 0x0100_0000)), 0, 0xFFFF_FFFF, 24);
-        is(fact(|k| drop(k.thread_id(Axis::X) - 1)), 0, 0xFFFF_FFFF, 0);
-        is(fact(|k| drop(k.thread_id(Axis::X) + 0xFFFF_FFFF)), 0, 0xFFFF_FFFF, 0);
+        is(fact(|k| k.thread_id(Axis::X) * 0x0100_0000), 0, 0xFFFF_FFFF, 24);
+        is(fact(|k| k.thread_id(Axis::X) - 1), 0, 0xFFFF_FFFF, 0);
+        is(fact(|k| k.thread_id(Axis::X) + 0xFFFF_FFFF), 0, 0xFFFF_FFFF, 0);
     }
 
     #[test]
     fn negative_numbers_are_not_taken_for_small_ones() {
         // i32 −1 / 2 is not 0x7FFFFFFF, and widening −1 is not 0xFFFFFFFF.
-        is(fact(|k| drop(k.constant(-1i32).div_floor(2))), 0, 0xFFFF_FFFF, 0);
-        is(fact(|k| drop(k.constant(-1i32).to::<i64>())), 0, u64::MAX, 0);
-        is(fact(|k| drop(k.constant(-8i32) >> 1)), 0, 0xFFFF_FFFF, 0);
-        is(fact(|k| drop(k.constant(7i32).to::<i64>())), 7, 7, 0);
+        is(fact(|k| k.constant(-1i32).div_floor(2)), 0, 0xFFFF_FFFF, 0);
+        is(fact(|k| k.constant(-1i32).to::<i64>()), 0, u64::MAX, 0);
+        is(fact(|k| k.constant(-8i32) >> 1), 0, 0xFFFF_FFFF, 0);
+        is(fact(|k| k.constant(7i32).to::<i64>()), 7, 7, 0);
     }
 }

@@ -48,7 +48,8 @@ mod tests {
     #[test]
     fn exp2_is_exact_at_integers_and_rounds_elsewhere() {
         for e in -149..128 {
-            let expected = if e >= -126 { f32::from_bits(((e + 127) as u32) << 23) } else { f32::from_bits(1 << (e + 149)) };
+            let expected =
+                if e >= -126 { f32::from_bits(((e + 127) as u32) << 23) } else { f32::from_bits(1 << (e + 149)) };
             assert_eq!(hw_exp2(e as f32), expected, "2^{e}");
         }
         assert_eq!(hw_exp2(0.5), std::f32::consts::SQRT_2);

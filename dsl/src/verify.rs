@@ -54,9 +54,12 @@ fn whole(kernel: &Kernel, target: Target) -> Result<(), String> {
     if kernel.lds.iter().map(|a| u64::from(a.len) * u64::from(a.elem.bytes()) + 16).sum::<u64>() > 1 << 30
         || kernel.lds_layout().1 > chip.lds_bytes
     {
-        let arrays: Vec<String> =
-            kernel.lds.iter().map(|a| format!("{} of {} {}", a.name, a.len, a.elem)).collect();
-        return Err(format!("LDS arrays ({}) need more than the {} bytes {target} has", arrays.join(", "), chip.lds_bytes));
+        let arrays: Vec<String> = kernel.lds.iter().map(|a| format!("{} of {} {}", a.name, a.len, a.elem)).collect();
+        return Err(format!(
+            "LDS arrays ({}) need more than the {} bytes {target} has",
+            arrays.join(", "),
+            chip.lds_bytes
+        ));
     }
     if kernel.params.len() > kernel.values.len() {
         return Err("a parameter has no value".to_owned());
@@ -93,7 +96,10 @@ fn whole(kernel: &Kernel, target: Target) -> Result<(), String> {
     }
     for a in &kernel.lds {
         if a.elem == Scalar::Bool || a.len == 0 || !a.align.is_power_of_two() || a.align < a.elem.bytes() {
-            return Err(format!("LDS array `{}` of {} {}, aligned to {}, is not allowed", a.name, a.len, a.elem, a.align));
+            return Err(format!(
+                "LDS array `{}` of {} {}, aligned to {}, is not allowed",
+                a.name, a.len, a.elem, a.align
+            ));
         }
     }
     Ok(())
@@ -108,7 +114,10 @@ impl Scope<'_> {
     fn ty(&self, v: Value) -> Result<Type, String> {
         match self.defined.get(v.index()) {
             Some(true) => Ok(self.kernel.ty(v)),
-            _ => Err("uses a value outside the region that defines it; hand it out of `if_else` or `for_range`".to_owned()),
+            _ => {
+                Err("uses a value outside the region that defines it; hand it out of `if_else` or `for_range`"
+                    .to_owned())
+            }
         }
     }
 

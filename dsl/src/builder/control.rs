@@ -76,7 +76,11 @@ fn ids<'k>(values: &impl Values<'k>) -> (Vec<Value>, Vec<Type>) {
 }
 
 fn listed(types: &[Type]) -> String {
-    if types.is_empty() { "nothing".to_owned() } else { types.iter().map(Type::to_string).collect::<Vec<_>>().join(", ") }
+    if types.is_empty() {
+        "nothing".to_owned()
+    } else {
+        types.iter().map(Type::to_string).collect::<Vec<_>>().join(", ")
+    }
 }
 
 impl<'k> Builder<'k> {
@@ -139,9 +143,8 @@ impl<'k> Builder<'k> {
             self.refuse("`for_range` with step 0 never ends; the step must be at least 1".to_owned());
         }
         let (init_ids, types) = ids(&init);
-        let params: Vec<Value> = self.with_state(|s| {
-            std::iter::once(u32::TYPE).chain(types.iter().copied()).map(|t| s.value(t)).collect()
-        });
+        let params: Vec<Value> =
+            self.with_state(|s| std::iter::once(u32::TYPE).chain(types.iter().copied()).map(|t| s.value(t)).collect());
         let index = V::new(self, params[0]);
         let mut carried = params[1..].iter().copied();
         let carried = init.rebuild(self, &mut || carried.next().unwrap_or(index.id));

@@ -3,9 +3,9 @@
 use std::marker::PhantomData;
 use std::ops::Add;
 
+use super::Builder;
 use super::element::{Data, Element, Plain, Sealed, Ty};
 use super::value::{Operand, V};
-use super::Builder;
 use crate::ir::{LdsArray, OffsetUnit, Op, Type, Value};
 use crate::kernel::{In, InOut, Out};
 
@@ -47,11 +47,21 @@ impl<T, A> Clone for Buffer<'_, T, A> {
 impl<T, A> Copy for Buffer<'_, T, A> {}
 
 /// Buffers that may be loaded from.
+#[diagnostic::on_unimplemented(
+    message = "this buffer is declared `{Self}`: the kernel only stores to it",
+    label = "not readable",
+    note = "declare it `In` or `InOut` in `kernel_args!`"
+)]
 pub trait Readable {}
 impl Readable for In {}
 impl Readable for InOut {}
 
 /// Buffers that may be stored to.
+#[diagnostic::on_unimplemented(
+    message = "this buffer is declared `{Self}`: the kernel only loads from it",
+    label = "not writable",
+    note = "declare it `Out` or `InOut` in `kernel_args!`"
+)]
 pub trait Writable {}
 impl Writable for Out {}
 impl Writable for InOut {}

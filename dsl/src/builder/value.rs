@@ -5,8 +5,8 @@ use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Shl, Shr, Sub};
 
 use half::bf16;
 
-use super::element::{Bitwise, ConvertTo, Data, Element, Float, Integer, Numeric, Plain, Ty, Vector};
 use super::Builder;
+use super::element::{Bitwise, ConvertTo, Data, Element, Float, Integer, Numeric, Plain, Ty, Vector};
 use crate::ir::{BinaryOp, Location, Op, Predicate, UnaryOp, Value};
 
 /// A device value of type `T` in the kernel that `'k` brands.
@@ -33,6 +33,11 @@ impl<T: Ty> std::fmt::Debug for V<'_, T> {
 }
 
 /// What can stand where a device value of type `T` is wanted: such a value, or a Rust number (a constant).
+#[diagnostic::on_unimplemented(
+    message = "a device value of `{T}` is wanted here, not `{Self}`",
+    label = "not a device value of `{T}`",
+    note = "element types do not mix: convert with `.to::<…>()`, reinterpret with `.bitcast::<…>()`"
+)]
 pub trait Operand<'k, T> {
     /// The device value.
     #[track_caller]
@@ -170,6 +175,13 @@ impl<'k, T: Float> V<'k, T> {
 
 impl<'k, T: Plain> V<'k, T> {
     /// The same bits as another type of the same width; a different width does not compile.
+    ///
+    /// ```compile_fail
+    /// use lathe_dsl::prelude::*;
+    /// let _ = lathe_dsl::builder::build("wide", Target::GFX950, Launch::linear(1, 64), vec![], |k| {
+    ///     let _ = k.constant(1u32).bitcast::<u64>();
+    /// });
+    /// ```
     #[track_caller]
     pub fn bitcast<U: Plain>(self) -> V<'k, U> {
         const { assert!(T::TYPE.bytes() == U::TYPE.bytes(), "bitcast between types of different width") };

@@ -9,7 +9,7 @@ mod types;
 
 use std::fmt;
 
-pub use op::{Axis, BinaryOp, Bits, Op, OffsetUnit, Predicate, UnaryOp};
+pub use op::{Axis, BinaryOp, Bits, OffsetUnit, Op, Predicate, UnaryOp};
 pub use types::{Scalar, Type};
 
 /// An SSA value: index into [`Kernel::values`].

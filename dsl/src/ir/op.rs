@@ -197,7 +197,9 @@ impl Op {
     pub fn operands(&self) -> Vec<Value> {
         match self {
             Self::Const(_) | Self::ThreadId(_) | Self::BlockId(_) | Self::LdsBase(_) | Self::Barrier => vec![],
-            Self::Unary(_, a) | Self::Convert(a) | Self::Bitcast(a) | Self::Extract(a, _) | Self::PtrLoad(a) => vec![*a],
+            Self::Unary(_, a) | Self::Convert(a) | Self::Bitcast(a) | Self::Extract(a, _) | Self::PtrLoad(a) => {
+                vec![*a]
+            }
             Self::Binary(_, a, b) | Self::Compare(_, a, b) | Self::PtrAdd(a, b) => vec![*a, *b],
             Self::Select { condition, on_true, on_false } => vec![*condition, *on_true, *on_false],
             Self::VectorFrom(v) => v.clone(),

@@ -1,0 +1,161 @@
+//! Mistakes that tracing and the verifier refuse, each with the place of the author's call.
+
+use lathe_dsl::builder::build;
+use lathe_dsl::ir::{Access, Kernel, Param, ParamKind, Scalar};
+use lathe_dsl::prelude::*;
+use lathe_dsl::verify::verify;
+
+const LAUNCH: Launch = Launch::linear(1, 64);
+
+fn traced(launch: Launch, params: Vec<Param>, f: impl for<'k> FnOnce(&'k Builder<'k>)) -> Result<Kernel, String> {
+    let kernel = build("k", Target::GFX950, launch, params, f).map_err(|e| e.to_string())?;
+    verify(&kernel, Target::GFX950).map_err(|e| e.to_string())?;
+    Ok(kernel)
+}
+
+/// The refusal of a kernel; `{at}` in `expected` stands for a place in the statement that calls this function.
+#[track_caller]
+fn refused(launch: Launch, params: Vec<Param>, expected: &str, f: impl for<'k> FnOnce(&'k Builder<'k>)) {
+    let first = std::panic::Location::caller().line();
+    let mut message = traced(launch, params, f).expect_err("the kernel is refused");
+    if let Some(located) = message.strip_prefix(&format!("{}:", file!())) {
+        let (place, rest) = located.split_once(": ").expect("line:column, then the message");
+        let line: u32 = place.split(':').next().and_then(|n| n.parse().ok()).expect("a line");
+        assert!((first..first + 5).contains(&line), "line {line} is not in the statement at {first}");
+        message = format!("{{at}}: {rest}");
+    }
+    assert_eq!(message, expected);
+}
+
+fn buffer(len: u64, access: Access) -> Vec<Param> {
+    vec![Param { name: "x", kind: ParamKind::Buffer { elem: Scalar::F32, len, access, align: 16 } }]
+}
+
+#[test]
+fn a_good_kernel_is_accepted() {
+    let kernel = traced(LAUNCH, buffer(64, Access::ReadWrite), |k| {
+        let i = k.thread_id(Axis::X);
+        let x = k.buffer_load::<f32>(k.buffer::<f32, lathe_dsl::kernel::InOut>(0), i);
+        k.buffer_store(x * 2.0, k.buffer::<f32, lathe_dsl::kernel::InOut>(0), i);
+    });
+    assert_eq!(kernel.unwrap().op_count(), 5);
+}
+
+#[test]
+fn launch_shapes() {
+    let block = |n| Launch { block: [n, 2, 1], ..LAUNCH };
+    refused(block(0), vec![], "workgroup of 0x2x1 threads; gfx950 allows 1 to 1024 in all", |_| ());
+    refused(block(513), vec![], "workgroup of 513x2x1 threads; gfx950 allows 1 to 1024 in all", |_| ());
+    let grid = Launch { grid: [1, 70_000, 1], ..LAUNCH };
+    refused(grid, vec![], "grid of 70000 workgroups along y; gfx950 allows 65535", |_| ());
+    let hint = Launch { waves_per_eu: Some(9), ..LAUNCH };
+    refused(hint, vec![], "waves_per_eu 9; allowed are 1 to 8", |_| ());
+    let hint = Launch { maxnreg: Some(8), ..LAUNCH };
+    refused(hint, vec![], "maxnreg 8; allowed are 16 to 255", |_| ());
+}
+
+#[test]
+fn lds_that_the_chip_does_not_have() {
+    let expected = "LDS arrays (a of 40000 u32, b of 1000 u32) need more than the 163840 bytes gfx950 has";
+    refused(LAUNCH, vec![], expected, |k| {
+        k.lds::<u32>("a", 40_000);
+        k.lds::<u32>("b", 1_000);
+    });
+    // Sizes whose sum wraps in 32 bits are not small.
+    let expected = "LDS arrays (a of 4294967295 u64, b of 2 u64) need more than the 163840 bytes gfx950 has";
+    refused(LAUNCH, vec![], expected, |k| {
+        k.lds::<u64>("a", u32::MAX);
+        k.lds::<u64>("b", 2);
+    });
+    refused(LAUNCH, vec![], "{at}: LDS array `a` has no elements", |k| drop_value(k.lds::<u32>("a", 0)));
+}
+
+fn drop_value<T>(_: T) {}
+
+#[test]
+fn buffers_past_the_address_range() {
+    let expected = "buffer `x` has 1073741824 elements of f32, past the 4294967295 bytes that one buffer can address";
+    refused(LAUNCH, buffer(1 << 30, Access::Read), expected, |_| ());
+    let expected =
+        "buffer `x` has 4611686018427387905 elements of f32, past the 4294967295 bytes that one buffer can address";
+    refused(LAUNCH, buffer((1 << 62) + 1, Access::Read), expected, |_| ());
+}
+
+#[test]
+fn access_against_the_declaration() {
+    refused(LAUNCH, buffer(64, Access::Read), "{at}: stores to buffer `x`, which is declared as only read", |k| {
+        k.buffer_store(k.constant(1.0f32), k.buffer::<f32, lathe_dsl::kernel::Out>(0), 0)
+    });
+    refused(LAUNCH, buffer(64, Access::Write), "{at}: loads from buffer `x`, which is declared as only written", |k| {
+        drop_value(k.buffer_load::<f32>(k.buffer::<f32, lathe_dsl::kernel::In>(0), 0))
+    });
+}
+
+#[test]
+fn accesses_wider_than_a_thread_has() {
+    refused(
+        LAUNCH,
+        buffer(64, Access::Read),
+        "{at}: memory access of f32x8, 32 bytes; allowed are 1, 2, 4, 8 and 16",
+        |k| drop_value(k.buffer_load::<Vector<f32, 8>>(k.buffer::<f32, lathe_dsl::kernel::In>(0), 0)),
+    );
+    refused(
+        LAUNCH,
+        buffer(64, Access::Read),
+        "{at}: memory access of f32x3, 12 bytes; allowed are 1, 2, 4, 8 and 16",
+        |k| drop_value(k.buffer_load::<Vector<f32, 3>>(k.buffer::<f32, lathe_dsl::kernel::In>(0), 0)),
+    );
+}
+
+#[test]
+fn values_that_leave_their_region() {
+    let expected = "{at}: uses a value outside the region that defines it; hand it out of `if_else` or `for_range`";
+    refused(LAUNCH, vec![], expected, |k| leak(k, |x| drop_value(x + 1)));
+}
+
+/// Lets a value escape from the region of an `if_`.
+fn leak<'k>(k: &'k Builder<'k>, use_it: impl FnOnce(V<'k, u32>)) {
+    let mut escaped = None;
+    k.if_(k.thread_id(Axis::X).lt(3), || escaped = Some(k.block_id(Axis::X) + 1));
+    use_it(escaped.expect("the region ran"));
+}
+
+#[test]
+fn control_flow_whose_sides_differ() {
+    let expected = "{at}: the two sides of `if_else` hand out different values: u32, u32 and u32";
+    refused(LAUNCH, vec![], expected, |k| {
+        drop_value(k.if_else(
+            k.thread_id(Axis::X).lt(3),
+            || vec![k.thread_id(Axis::X); 2],
+            || vec![k.thread_id(Axis::X)],
+        ))
+    });
+    let expected = "{at}: `for_range` carries f32, but its body hands on nothing";
+    refused(LAUNCH, vec![], expected, |k| drop_value(k.for_range(0, 4, 1, vec![k.constant(0.0f32)], |_, _| vec![])));
+    refused(LAUNCH, vec![], "{at}: `for_range` with step 0 never ends; the step must be at least 1", |k| {
+        k.for_range(0, 4, 0, (), |_, ()| ())
+    });
+}
+
+#[test]
+fn elements_that_a_vector_does_not_have() {
+    refused(LAUNCH, vec![], "{at}: element 2 of a vector of 2 elements", |k| {
+        drop_value(k.filled::<f32, 2>(k.constant(1.0)).element(2))
+    });
+}
+
+#[test]
+fn kernels_with_impossible_names() {
+    for name in ["", "1st", "a-b", "é"] {
+        let kernel = build(name, Target::GFX950, LAUNCH, vec![], |_| ()).unwrap();
+        let message = verify(&kernel, Target::GFX950).unwrap_err().to_string();
+        assert!(message.contains("letters, digits and `_`"), "{name}: {message}");
+    }
+}
+
+#[test]
+fn a_kernel_is_for_one_wave_width() {
+    let kernel = build("k", Target::SM_90, LAUNCH, vec![], |_| ()).unwrap();
+    let message = verify(&kernel, Target::GFX950).unwrap_err().to_string();
+    assert_eq!(message, "traced for waves of 32, but gfx950 has waves of 64");
+}
