@@ -62,7 +62,6 @@ pub use target::{Arch, Target};
 /// Everything a kernel author needs.
 pub mod prelude {
     pub use crate::builder::{Buffer, Builder, Bytes, Element, LdsPtr, Operand, V, Values, Vector, bf16};
-    pub use crate::error::Error;
     pub use crate::ir::{Axis, Launch};
     pub use crate::kernel::{BuildKey, Dev, Host, In, InOut, Kernel, Out, trace};
     pub use crate::target::Target;

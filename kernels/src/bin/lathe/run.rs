@@ -1,0 +1,83 @@
+//! `lathe run`.
+
+use lathe_dsl::artifact::CompileRecord;
+use lathe_kernels::registry::{Entry, RunError, RunReport};
+use lathe_runtime::{Engine, Error};
+
+use crate::failure::Failure;
+
+#[derive(clap::Args)]
+pub struct Run {
+    /// Which kernel; `lathe list` names them.
+    kernel: String,
+    /// Sets a key field.
+    #[arg(long = "set", value_name = "FIELD=VALUE", value_parser = crate::setting)]
+    settings: Vec<(String, String)>,
+    /// Where to run it: cpu, cpu:CHIP, gcn:gfx950.
+    #[arg(long, default_value = "cpu")]
+    device: String,
+    /// Seed of the input data and of the order in which waves are interleaved.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Run {
+    pub fn execute(&self) -> Result<(), Failure> {
+        let kernel = Entry::find(&self.kernel).map_err(Failure::request)?;
+        let build = kernel.build(&self.settings).map_err(Failure::request)?;
+        let engine = Engine::open(&self.device, Some(self.seed)).map_err(Failure::request)?;
+        let report = build.run(&engine, self.seed).map_err(|error| match error {
+            RunError::TooLarge { .. } | RunError::Runtime(Error::Trace(_)) => Failure::request(error),
+            _ => Failure::outcome(error),
+        })?;
+        if self.json {
+            println!("{}", serde_json::to_string(&report).map_err(Failure::outcome)?);
+        } else {
+            print(&report);
+        }
+        if report.ok { Ok(()) } else { Err(Failure::check()) }
+    }
+}
+
+fn print(report: &RunReport) {
+    let key: Vec<String> = report.key.iter().map(|(field, value)| format!("{field}={value}")).collect();
+    println!("kernel   {} {{{}}}", report.kernel, key.join(", "));
+    println!("device   {}, seed {}", report.device, report.seed);
+    println!("compile  {}", compile_line(&report.record));
+    for check in &report.checks {
+        let verdict = if check.ok { "ok    " } else { "FAILED" };
+        println!(
+            "check    {verdict} against {}: max error {:.3e}, allowed: {}",
+            check.against, check.max_abs_error, check.allowed
+        );
+        if let Some(failure) = &check.first_failure {
+            println!("         {failure}");
+        }
+    }
+    for finding in &report.findings {
+        println!("finding  {finding}");
+    }
+    println!("time     {:.3} ms", report.launch_ms);
+}
+
+/// A compile record in one line.
+pub fn compile_line(record: &CompileRecord) -> String {
+    let r = &record.resources;
+    let mut parts = vec![
+        format!("{} ops", record.kir_ops),
+        format!("trace {:.3} ms", record.trace_ms),
+        format!("compile {:.3} ms", record.compile_ms),
+    ];
+    let mut count = |what: &str, n: Option<u32>| parts.extend(n.map(|n| format!("{n} {what}")));
+    count("VGPR", r.vgpr);
+    count("SGPR", r.sgpr);
+    count("PTX registers", r.ptx_registers);
+    count("spills", r.spills);
+    count("instructions", Some(r.instructions).filter(|n| *n > 0));
+    count("B code", Some(r.code_bytes as u32).filter(|n| *n > 0));
+    count("B LDS", Some(r.lds_bytes));
+    parts.join(", ")
+}

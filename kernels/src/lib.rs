@@ -1,0 +1,6 @@
+//! The kernels that Lathe ships, and a [`registry`] of them by name.
+
+#![forbid(unsafe_code)]
+
+pub mod mla;
+pub mod registry;

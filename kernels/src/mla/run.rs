@@ -1,0 +1,85 @@
+//! Runs the mla kernels on real attention and checks what comes out.
+
+use half::bf16;
+use lathe_dsl::kernel;
+use lathe_runtime::jit::Compiled;
+use lathe_runtime::{DeviceBuffer, Engine};
+
+use super::combine::{MlaCombine, MlaCombineArgs};
+use super::problem::Problem;
+use super::reference::{Comparison, combine, compare, deviation, unsplit_bound};
+use super::{HEADS, LATENTS};
+use crate::registry::{Check, Outcome, Run, RunError};
+
+/// Host memory that making and checking an input may take.
+const HOST_BYTES: u64 = 4 << 30;
+
+/// What the outputs hold before the launch: an element that the kernel forgets stays a NaN of this pattern.
+const POISON: bf16 = bf16::from_bits(0x7FA5);
+
+impl MlaCombine {
+    /// Bytes that one token costs the host: the ranks' rows here and on the device, the f64 attention and its bounds, the
+    /// output, its reference and the copies that are compared.
+    fn host_bytes_a_token(&self) -> u64 {
+        let latents = u64::from(HEADS * LATENTS);
+        latents * (2 * 2 * u64::from(self.ranks) + 2 * 8 + 4 * 2)
+    }
+}
+
+impl Run for MlaCombine {
+    fn check_size(&self) -> Result<(), RunError> {
+        let a_token = self.host_bytes_a_token();
+        let bytes = a_token * u64::from(self.tokens);
+        if bytes <= HOST_BYTES {
+            return Ok(());
+        }
+        let most = HOST_BYTES / a_token;
+        Err(RunError::TooLarge {
+            kernel: <Self as kernel::Kernel>::NAME,
+            key: kernel::describe(self),
+            gib: bytes as f64 / f64::from(1 << 30),
+            hint: format!("a run takes at most {most} tokens with {} ranks", self.ranks),
+        })
+    }
+
+    fn run(&self, engine: &Engine, compiled: &Compiled, seed: u64) -> Result<Outcome, RunError> {
+        let (ranks, tokens) = (self.ranks as usize, self.tokens as usize);
+        let problem = Problem::new(ranks, tokens, seed);
+
+        let device = &engine.device;
+        let partial = DeviceBuffer::from_slice(device, &problem.partial)?;
+        let lse = DeviceBuffer::from_slice(device, &problem.lse)?;
+        let poison = vec![POISON; tokens * (HEADS * LATENTS) as usize];
+        let latents = DeviceBuffer::from_slice(device, &poison)?;
+        let args = MlaCombineArgs { partial: partial.arg(), lse: lse.arg(), latents: latents.arg() };
+        let report = compiled.launch::<Self>(device.as_ref(), &args)?;
+        let got = latents.to_vec()?;
+
+        let reference = combine(ranks, tokens, &problem.partial, &problem.lse);
+        let bounds = unsplit_bound(ranks, tokens, &problem.partial, &problem.lse);
+        let checks = vec![stage_check(compare(&got, &reference)), unsplit_check(&got, &problem, &bounds)];
+        Ok(Outcome { checks, findings: report.findings, time: report.time })
+    }
+}
+
+/// Both devices round `hw_exp2` and `hw_rcp` correctly, so nothing but equality is right.
+fn stage_check(comparison: Comparison) -> Check {
+    Check {
+        against: "the stage in plain Rust",
+        max_abs_error: comparison.max_abs,
+        allowed: "equal bit for bit".to_owned(),
+        ok: comparison.equal(),
+        first_failure: comparison.first.map(|at| format!("{} elements differ, first at {at}", comparison.different)),
+    }
+}
+
+fn unsplit_check(got: &[bf16], problem: &Problem, bounds: &[f64]) -> Check {
+    let deviation = deviation(got, &problem.unsplit, bounds);
+    Check {
+        against: "attention in f64, never split",
+        max_abs_error: deviation.max_abs,
+        allowed: format!("the error bound of each element (largest part of it used: {:.3})", deviation.max_ratio),
+        ok: deviation.within(),
+        first_failure: deviation.worst.filter(|_| !deviation.within()).map(|at| format!("worst at {at}")),
+    }
+}

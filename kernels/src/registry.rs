@@ -1,0 +1,213 @@
+//! Every kernel by name, for the command line and for tools that do not know its type.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lathe_dsl::artifact::CompileRecord;
+use lathe_dsl::kernel::{self, KeyError, KeyField};
+use lathe_dsl::{Kernel, Target, ir};
+use lathe_runtime::jit::{Compiled, Jit};
+use lathe_runtime::{Engine, Error};
+use serde::Serialize;
+
+use crate::mla::combine::MlaCombine;
+
+/// A kernel that has a name.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// Name on the command line.
+    pub name: &'static str,
+    /// What it computes, in a line.
+    pub doc: &'static str,
+    /// The stages it is made of, in order.
+    pub stages: &'static [&'static str],
+    /// Its build key's fields.
+    pub fields: &'static [KeyField],
+    /// Makes a build of it from `field=value` settings.
+    parse: fn(&[(String, String)]) -> Result<Box<dyn Build>, KeyError>,
+}
+
+/// Every kernel, in alphabetical order.
+pub const KERNELS: &[Entry] = &[entry::<MlaCombine>(
+    "Combines the ranks' partial attention rows, weighted by their log-sum-exp, into bf16 latents",
+    &["stage_combine", "store_latents"],
+)];
+
+const fn entry<K: Run>(doc: &'static str, stages: &'static [&'static str]) -> Entry {
+    Entry { name: K::NAME, doc, stages, fields: K::FIELDS, parse: parse::<K> }
+}
+
+fn parse<K: Run>(settings: &[(String, String)]) -> Result<Box<dyn Build>, KeyError> {
+    let key = kernel::key_from::<K>(settings.iter().map(|(k, v)| (k.as_str(), v.as_str())))?;
+    Ok(Box::new(key))
+}
+
+/// A name that no kernel has.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("unknown kernel `{name}`; known kernels: {known}", known = known())]
+pub struct UnknownKernel {
+    name: String,
+}
+
+fn known() -> String {
+    KERNELS.iter().map(|e| e.name).collect::<Vec<_>>().join(", ")
+}
+
+impl Entry {
+    /// The kernel called `name`.
+    ///
+    /// # Errors
+    /// [`UnknownKernel`], listing what there is.
+    pub fn find(name: &str) -> Result<&'static Self, UnknownKernel> {
+        KERNELS.iter().find(|e| e.name == name).ok_or_else(|| UnknownKernel { name: name.to_owned() })
+    }
+
+    /// A build of it: `settings` over the key's defaults.
+    ///
+    /// # Errors
+    /// A field or value that is not allowed.
+    pub fn build(&self, settings: &[(String, String)]) -> Result<Box<dyn Build>, KeyError> {
+        (self.parse)(settings)
+    }
+}
+
+/// A kernel with its build key, whatever its type.
+pub trait Build: Send + Sync {
+    /// The key as `field=value` pairs.
+    fn key(&self) -> String;
+
+    /// Traces and verifies it.
+    ///
+    /// # Errors
+    /// The kernel is refused.
+    fn trace(&self, target: Target) -> Result<ir::Kernel, lathe_dsl::Error>;
+
+    /// Gets its compiled form from `jit`.
+    ///
+    /// # Errors
+    /// As [`Jit::get`].
+    fn compile(&self, jit: &Jit, target: Target) -> Result<Arc<Compiled>, Error>;
+
+    /// Runs it on real input made from `seed` and checks every output.
+    ///
+    /// # Errors
+    /// Compiling or launching failed. A wrong result is not an error but a failed [`Check`].
+    fn run(&self, engine: &Engine, seed: u64) -> Result<RunReport, RunError>;
+}
+
+/// Why a kernel could not be run on real input.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// Compiling or launching failed.
+    #[error(transparent)]
+    Runtime(#[from] Error),
+    /// The key is fine for a kernel, but its check's host data is too large.
+    #[error("`{kernel}` with {key}: making and checking its input would take {gib:.1} GiB of host memory; {hint}")]
+    TooLarge {
+        /// Kernel name.
+        kernel: &'static str,
+        /// The key.
+        key: String,
+        /// Host memory it would take.
+        gib: f64,
+        /// What would be allowed.
+        hint: String,
+    },
+}
+
+/// What a kernel family adds to a [`Kernel`] to be run and checked by name.
+pub trait Run: Kernel {
+    /// Runs `compiled` on real input made from `seed` and checks every output.
+    ///
+    /// # Errors
+    /// As [`Build::run`].
+    fn run(&self, engine: &Engine, compiled: &Compiled, seed: u64) -> Result<Outcome, RunError>;
+
+    /// Refuses keys whose check would not fit the host, before anything is compiled.
+    ///
+    /// # Errors
+    /// [`RunError::TooLarge`].
+    fn check_size(&self) -> Result<(), RunError>;
+}
+
+impl<K: Run> Build for K {
+    fn key(&self) -> String {
+        kernel::describe(self)
+    }
+
+    fn trace(&self, target: Target) -> Result<ir::Kernel, lathe_dsl::Error> {
+        lathe_dsl::trace(self, target)
+    }
+
+    fn compile(&self, jit: &Jit, target: Target) -> Result<Arc<Compiled>, Error> {
+        jit.get(self, target)
+    }
+
+    fn run(&self, engine: &Engine, seed: u64) -> Result<RunReport, RunError> {
+        self.check_size()?;
+        let compiled = engine.jit.get(self, engine.device.target())?;
+        let outcome = Run::run(self, engine, &compiled, seed)?;
+        let ok = outcome.findings.is_empty() && outcome.checks.iter().all(|c| c.ok);
+        Ok(RunReport {
+            kernel: K::NAME,
+            key: K::FIELDS.iter().enumerate().map(|(i, f)| (f.name, self.get(i))).collect(),
+            device: engine.device.name(),
+            seed,
+            record: compiled.record().clone(),
+            checks: outcome.checks,
+            findings: outcome.findings,
+            launch_ms: outcome.time.as_secs_f64() * 1e3,
+            ok,
+        })
+    }
+}
+
+/// What came out of running a kernel.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Every check of the output.
+    pub checks: Vec<Check>,
+    /// What the device found unusual.
+    pub findings: Vec<String>,
+    /// Time of the launch.
+    pub time: Duration,
+}
+
+/// One check of a kernel's output.
+#[derive(Clone, Debug, Serialize)]
+pub struct Check {
+    /// What the output was compared with.
+    pub against: &'static str,
+    /// Largest absolute error.
+    pub max_abs_error: f64,
+    /// What is allowed, in words.
+    pub allowed: String,
+    /// Whether it passed.
+    pub ok: bool,
+    /// Where it failed first, if it did.
+    pub first_failure: Option<String>,
+}
+
+/// Everything `lathe run` tells.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunReport {
+    /// Kernel name.
+    pub kernel: &'static str,
+    /// Build key, field by field.
+    pub key: Vec<(&'static str, u32)>,
+    /// Device name.
+    pub device: String,
+    /// Seed of the input.
+    pub seed: u64,
+    /// How the kernel was compiled.
+    pub record: CompileRecord,
+    /// Every check of the output.
+    pub checks: Vec<Check>,
+    /// What the device found unusual.
+    pub findings: Vec<String>,
+    /// Wall time of the launch, in milliseconds.
+    pub launch_ms: f64,
+    /// Whether every check passed and nothing was found.
+    pub ok: bool,
+}

@@ -1,0 +1,128 @@
+//! Device `cpu`: interprets Kernel IR on the host and checks it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use lathe_dsl::Target;
+use lathe_dsl::ir::ParamKind;
+
+use super::{Device, LaunchReport};
+use crate::error::Error;
+use crate::interp::{self, ArgValue, GlobalBuffer};
+use crate::jit::{Code, Compiled};
+use crate::launch::ArgBlock;
+
+/// How the CPU device runs a launch: [`interp::Options`].
+pub type CpuOptions = interp::Options;
+
+/// The interpreter as a device, with the wave width and the limits of a chip.
+pub struct Cpu {
+    target: Target,
+    options: CpuOptions,
+    memory: Mutex<Memory>,
+}
+
+/// Allocations by address. Address 0 is never one.
+struct Memory {
+    allocations: BTreeMap<u64, Arc<GlobalBuffer>>,
+    next: u64,
+}
+
+impl Cpu {
+    /// A device with no memory in use.
+    pub fn new(target: Target, options: CpuOptions) -> Self {
+        Self { target, options, memory: Mutex::new(Memory { allocations: BTreeMap::new(), next: 0x1_0000 }) }
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The allocation that covers `bytes` at `address`, and where in it they begin.
+    fn find(&self, address: u64, bytes: u64) -> Result<(Arc<GlobalBuffer>, usize), Error> {
+        let memory = self.memory();
+        let found = memory.allocations.range(..=address).next_back().filter(|(start, buffer)| {
+            address.checked_add(bytes).is_some_and(|end| end <= **start + buffer.len() as u64)
+        });
+        match found {
+            Some((start, buffer)) => Ok((buffer.clone(), (address - start) as usize)),
+            None => Err(Error::BadAddress { device: self.name(), address, bytes }),
+        }
+    }
+}
+
+impl Device for Cpu {
+    fn name(&self) -> String {
+        format!("cpu:{}", self.target)
+    }
+
+    fn target(&self) -> Target {
+        self.target
+    }
+
+    fn alloc(&self, bytes: u64) -> Result<u64, Error> {
+        let full = || Error::OutOfMemory { device: self.name(), bytes };
+        let len = usize::try_from(bytes).ok().filter(|n| *n <= 1 << 40).ok_or_else(full)?;
+        let mut memory = self.memory();
+        let address = memory.next;
+        // A gap between allocations, so that running over the end of one never lands in the next.
+        memory.next = (address + bytes.max(1)).next_multiple_of(0x1000) + 0x1000;
+        memory.allocations.insert(address, Arc::new(GlobalBuffer::uninit(len)));
+        Ok(address)
+    }
+
+    fn free(&self, address: u64) {
+        self.memory().allocations.remove(&address);
+    }
+
+    fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Error> {
+        let (buffer, offset) = self.find(address, bytes.len() as u64)?;
+        buffer.write(offset, bytes).map_err(Error::fault)
+    }
+
+    fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), Error> {
+        let (buffer, offset) = self.find(address, bytes.len() as u64)?;
+        buffer.read(offset, bytes).map_err(Error::fault)
+    }
+
+    fn launch(&self, compiled: &Compiled, args: &ArgBlock) -> Result<LaunchReport, Error> {
+        let kernel = compiled.kernel();
+        let wrong = |compiled: String| Error::WrongCode { kernel: kernel.name.clone(), compiled, device: self.name() };
+        #[cfg_attr(not(feature = "jit"), allow(irrefutable_let_patterns))] // The other forms exist with `jit` only.
+        let Code::Program(program) = compiled.code() else { return Err(wrong(compiled.target().to_string())) };
+        if compiled.target() != self.target {
+            return Err(wrong(format!("cpu:{}", compiled.target())));
+        }
+        let (offsets, _) = kernel.abi_layout();
+        let word = |at: u32, size: u32| {
+            let mut bytes = [0; 8];
+            if let Some(given) = args.bytes().get(at as usize..(at + size) as usize) {
+                bytes[..size as usize].copy_from_slice(given);
+            }
+            u64::from_le_bytes(bytes)
+        };
+        let mut buffers = vec![];
+        for (param, at) in kernel.params.iter().zip(&offsets) {
+            let value = word(*at, param.kind.abi_bytes());
+            if let ParamKind::Buffer { .. } = param.kind {
+                buffers.push(self.find(value, param.kind.buffer_bytes().unwrap_or(0))?.0);
+            }
+        }
+        let mut next = buffers.iter();
+        let values: Vec<ArgValue<'_>> = kernel
+            .params
+            .iter()
+            .zip(&offsets)
+            .map(|(param, at)| match (param.kind, param.kind.abi_bytes()) {
+                (ParamKind::Buffer { .. }, _) => next.next().map_or(ArgValue::Scalar(0), |b| ArgValue::Buffer(b)),
+                (ParamKind::Scalar(_), size) => ArgValue::Scalar(word(*at, size)),
+            })
+            .collect();
+        let start = Instant::now();
+        let report = interp::launch(program, &values, &self.options).map_err(Error::fault)?;
+        let time = start.elapsed();
+        let findings = report.findings.iter().map(ToString::to_string).collect();
+        Ok(LaunchReport { time, findings })
+    }
+}

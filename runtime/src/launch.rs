@@ -1,0 +1,104 @@
+//! Packing and checking of launch arguments, from the one declaration of a kernel's argument struct.
+
+use lathe_dsl::ir::{Access, Kernel, ParamKind};
+use lathe_dsl::kernel::Arg;
+
+use crate::error::Error;
+
+/// Most bytes of one launch's argument block.
+const MAX_BYTES: usize = 4096;
+
+/// The argument block of a launch: the kernel ABI's bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct ArgBlock {
+    bytes: [u8; MAX_BYTES],
+    len: usize,
+}
+
+impl ArgBlock {
+    /// The bytes, as the kernel's parameters lay them out.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+/// Fills an [`ArgBlock`], parameter by parameter, without allocating.
+pub(crate) struct Pack<'a> {
+    kernel: &'a Kernel,
+    block: ArgBlock,
+    next: usize,
+    failed: Option<Error>,
+}
+
+impl<'a> Pack<'a> {
+    pub(crate) fn new(kernel: &'a Kernel) -> Self {
+        Self { kernel, block: ArgBlock { bytes: [0; MAX_BYTES], len: 0 }, next: 0, failed: None }
+    }
+
+    /// Checks the next argument against its parameter and appends it.
+    pub(crate) fn push(&mut self, arg: Arg) {
+        let Some(param) = self.kernel.params.get(self.next) else { return };
+        self.next += 1;
+        let mismatch = |given, elem, wanted, wanted_elem| Error::BadBuffer {
+            kernel: self.kernel.name.clone(),
+            name: param.name,
+            given,
+            elem,
+            wanted,
+            wanted_elem,
+        };
+        let (value, failed) = match (arg, param.kind) {
+            (Arg::Buffer { address, len, elem }, ParamKind::Buffer { elem: wanted_elem, len: wanted, align, .. }) => {
+                let failed = if len != wanted || elem != wanted_elem {
+                    Some(mismatch(len, elem, wanted, wanted_elem))
+                } else if address % u64::from(align) != 0 {
+                    Some(Error::Misaligned { kernel: self.kernel.name.clone(), name: param.name, address, align })
+                } else {
+                    None
+                };
+                (address, failed)
+            }
+            (Arg::Scalar { bits, ty }, ParamKind::Scalar(wanted)) => {
+                (bits, (ty != wanted).then(|| mismatch(1, ty, 1, wanted)))
+            }
+            (Arg::Scalar { bits, ty }, ParamKind::Buffer { elem, len, .. }) => (bits, Some(mismatch(1, ty, len, elem))),
+            (Arg::Buffer { address, len, elem }, ParamKind::Scalar(s)) => (address, Some(mismatch(len, elem, 1, s))),
+        };
+        if self.failed.is_none() {
+            self.failed = failed;
+        }
+        let size = param.kind.abi_bytes() as usize;
+        let start = self.block.len.next_multiple_of(size);
+        if let Some(slot) = self.block.bytes.get_mut(start..start + size) {
+            slot.copy_from_slice(&value.to_le_bytes()[..size]);
+            self.block.len = start + size;
+        }
+    }
+
+    /// The block, if every argument matches its declaration and no written buffer overlaps another one.
+    pub(crate) fn finish(self) -> Result<ArgBlock, Error> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        let buffers = || {
+            let mut at = 0usize;
+            self.kernel.params.iter().filter_map(move |p| {
+                let size = p.kind.abi_bytes() as usize;
+                let start = at.next_multiple_of(size);
+                at = start + size;
+                let ParamKind::Buffer { access, .. } = p.kind else { return None };
+                let address = u64::from_le_bytes(self.block.bytes.get(start..start + 8)?.try_into().ok()?);
+                Some((p.name, access, address, p.kind.buffer_bytes()?))
+            })
+        };
+        for (i, (first, access, start, len)) in buffers().enumerate() {
+            for (second, other_access, other_start, other_len) in buffers().skip(i + 1) {
+                let written = access != Access::Read || other_access != Access::Read;
+                if written && start < other_start + other_len && other_start < start + len {
+                    return Err(Error::Overlap { kernel: self.kernel.name.clone(), first, second });
+                }
+            }
+        }
+        Ok(self.block)
+    }
+}
