@@ -195,6 +195,7 @@ pub struct RunReport {
     /// Kernel name.
     pub kernel: &'static str,
     /// Build key, field by field.
+    #[serde(serialize_with = "as_map")]
     pub key: Vec<(&'static str, u32)>,
     /// Device name.
     pub device: String,
@@ -210,4 +211,9 @@ pub struct RunReport {
     pub launch_ms: f64,
     /// Whether every check passed and nothing was found.
     pub ok: bool,
+}
+
+/// A key as a JSON object, its fields in order.
+fn as_map<S: serde::Serializer>(key: &[(&'static str, u32)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(key.iter().copied())
 }

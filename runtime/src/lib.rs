@@ -8,6 +8,8 @@
 mod buffer;
 pub mod device;
 mod error;
+#[cfg(feature = "jit")]
+pub mod gcn;
 pub mod interp;
 pub mod jit;
 mod launch;

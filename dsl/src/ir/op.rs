@@ -27,7 +27,7 @@ impl Axis {
 /// Operations with one operand; operand and result have the same type, element by element.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum UnaryOp {
-    /// Negation: flips a float's sign bit (of a NaN too); integers wrap.
+    /// Negation: of a float exact (−0 for 0; a NaN stays a NaN); integers wrap.
     Neg,
     /// Complement: logical of `bool`, bitwise of integers.
     Not,

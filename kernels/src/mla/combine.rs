@@ -68,7 +68,10 @@ impl Kernel for MlaCombine {
     fn check(&self) -> Result<(), String> {
         let most = MAX_TOKENS / self.ranks;
         if self.tokens > most {
-            return Err(format!("with {} ranks, tokens must be at most {most} (partial rows end below 2^32 bytes)", self.ranks));
+            return Err(format!(
+                "with {} ranks, tokens must be at most {most} (partial rows end below 2^32 bytes)",
+                self.ranks
+            ));
         }
         Ok(())
     }
@@ -177,9 +180,10 @@ pub fn combine_weights<'k>(lse: &[V<'k, f32>]) -> Vec<V<'k, f32>> {
 
 /// `Σ latents[r] · weights[r]`, ranks in order, from 0.0; a latent of weight 0 counts as 0, whatever it holds.
 pub fn weighted_sum<'k>(k: &'k Builder<'k>, weights: &[V<'k, f32>], latents: &[V<'k, f32>]) -> V<'k, f32> {
-    weights.iter().zip(latents).fold(k.constant(0.0), |sum, (weight, latent)| {
-        sum + weight.eq(0.0).select(0.0, *latent) * *weight
-    })
+    weights
+        .iter()
+        .zip(latents)
+        .fold(k.constant(0.0), |sum, (weight, latent)| sum + weight.eq(0.0).select(0.0, *latent) * *weight)
 }
 
 #[cfg(test)]

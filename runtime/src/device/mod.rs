@@ -1,6 +1,8 @@
 //! Devices: where kernels run. One file a device.
 
 mod cpu;
+#[cfg(feature = "jit")]
+mod gcn;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +10,8 @@ use std::time::Duration;
 use lathe_dsl::Target;
 
 pub use cpu::{Cpu, CpuOptions};
+#[cfg(feature = "jit")]
+pub use gcn::{Gcn, LocatedError};
 
 use crate::error::Error;
 use crate::jit::{Compiled, Compiler, Interpreter, Jit};
@@ -70,6 +74,8 @@ pub struct Engine {
 fn known() -> String {
     let mut names = vec!["cpu".to_owned()];
     names.extend(Target::all().map(|t| format!("cpu:{t}")));
+    #[cfg(feature = "jit")]
+    names.push("gcn:gfx950".to_owned());
     names.join(", ")
 }
 
@@ -86,6 +92,10 @@ impl Engine {
         let target = chip.unwrap_or("gfx950").parse::<Target>().map_err(|_| unknown())?;
         match kind {
             "cpu" => Ok(Self::new(Cpu::new(target, CpuOptions { seed, ..CpuOptions::default() }), Interpreter)),
+            #[cfg(feature = "jit")]
+            "gcn" if chip.is_some() && target == Target::GFX950 => {
+                Ok(Self::new(Gcn::new(target, seed), crate::jit::Llvm::default()))
+            }
             _ => Err(unknown()),
         }
     }

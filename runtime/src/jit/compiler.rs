@@ -1,8 +1,8 @@
 //! The one trait through which the runtime compiles.
 
-use std::sync::Arc;
 #[cfg(feature = "jit")]
 use lathe_dsl::artifact::Artifact;
+use std::sync::Arc;
 use std::time::Instant;
 
 use lathe_dsl::artifact::{CompileRecord, StageTime};

@@ -16,9 +16,9 @@ use lathe_dsl::kernel::{Arguments, Host};
 use lathe_dsl::{Kernel, Target, ir};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-pub use compiler::{Code, Compiler, Interpreter};
 #[cfg(feature = "jit")]
 pub use compiler::Llvm;
+pub use compiler::{Code, Compiler, Interpreter};
 use flight::Flight;
 
 use crate::device::{Device, LaunchReport};

@@ -1,0 +1,146 @@
+//! LLVM: from MLIR's LLVM dialect to an object or assembly text.
+
+use std::cell::RefCell;
+use std::ffi::{CStr, c_void};
+use std::sync::Once;
+
+use inkwell::OptimizationLevel;
+use inkwell::context::Context;
+use inkwell::llvm_sys::LLVMDiagnosticSeverity;
+use inkwell::llvm_sys::core::{
+    LLVMContextSetDiagnosticHandler, LLVMDisposeMessage, LLVMGetDiagInfoDescription, LLVMGetDiagInfoSeverity,
+};
+use inkwell::llvm_sys::prelude::LLVMDiagnosticInfoRef;
+use inkwell::module::Module;
+use inkwell::passes::PassBuilderOptions;
+use inkwell::targets::{
+    CodeModel, FileType, InitializationConfig, RelocMode, Target as LlvmTarget, TargetMachine, TargetTriple,
+};
+use lathe_dsl::Target;
+use melior::ir::operation::OperationLike;
+
+use crate::target::Output;
+
+unsafe extern "C" {
+    // libLLVM exports it; llvm-sys has no declaration.
+    fn LLVMInitializeAMDGPUDisassembler();
+}
+
+/// LLVM's version as its library reports it: major, minor, patch.
+pub fn version() -> (u32, u32, u32) {
+    inkwell::support::get_llvm_version()
+}
+
+/// Registers LLVM's targets, once a process.
+pub fn initialize() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let all = InitializationConfig::default();
+        LlvmTarget::initialize_amd_gpu(&all);
+        LlvmTarget::initialize_nvptx(&all);
+        // SAFETY: adds to LLVM's registry, once, after the target it belongs to.
+        unsafe { LLVMInitializeAMDGPUDisassembler() };
+    });
+}
+
+/// An LLVM context that keeps what LLVM says instead of printing it or ending the process.
+pub struct Llvm {
+    context: Context,
+    /// Boxed: LLVM holds its address.
+    errors: Box<RefCell<Vec<String>>>,
+}
+
+extern "C" fn on_diagnostic(info: LLVMDiagnosticInfoRef, errors: *mut c_void) {
+    // SAFETY: LLVM passes a valid diagnostic, and `errors` is the cell that `Llvm` owns; its context calls this
+    // handler on the one thread that uses it. The description is copied, then released once.
+    unsafe {
+        if !matches!(LLVMGetDiagInfoSeverity(info), LLVMDiagnosticSeverity::LLVMDSError) {
+            return;
+        }
+        let text = LLVMGetDiagInfoDescription(info);
+        let errors = &*errors.cast::<RefCell<Vec<String>>>();
+        errors.borrow_mut().push(CStr::from_ptr(text).to_string_lossy().trim().to_owned());
+        LLVMDisposeMessage(text);
+    }
+}
+
+impl Llvm {
+    /// A fresh context.
+    pub fn new() -> Self {
+        initialize();
+        let context = Context::create();
+        let errors = Box::new(RefCell::new(vec![]));
+        let cell = (&raw const *errors).cast_mut().cast::<c_void>();
+        // SAFETY: `errors` lives in a box that is dropped together with the context, after its last use.
+        unsafe { LLVMContextSetDiagnosticHandler(context.raw(), Some(on_diagnostic), cell) };
+        Self { context, errors }
+    }
+
+    /// Fails with what LLVM said, even if it claims success.
+    fn outcome(&self, result: Result<(), String>) -> Result<(), String> {
+        let mut errors = std::mem::take(&mut *self.errors.borrow_mut());
+        errors.extend(result.err().filter(|e| !e.trim().is_empty()).map(|e| e.trim().to_owned()));
+        if errors.is_empty() { Ok(()) } else { Err(errors.join("; ")) }
+    }
+
+    /// Translates an MLIR operation that holds only LLVM's dialects, and verifies the outcome. `None` if MLIR refused,
+    /// which its own diagnostics explain.
+    pub fn translate<'c: 'a, 'a>(
+        &self,
+        operation: &impl OperationLike<'c, 'a>,
+        file: &str,
+        machine: &TargetMachine,
+    ) -> Result<Option<Module<'_>>, String> {
+        // SAFETY: the operation is verified, and the LLVM context outlives the module that is made in it.
+        let raw = unsafe { mlir_sys::mlirTranslateModuleToLLVMIR(operation.to_raw(), self.context.raw().cast()) };
+        if raw.is_null() {
+            self.outcome(Ok(()))?;
+            return Ok(None);
+        }
+        // SAFETY: the module is owned by nobody else.
+        let module = unsafe { Module::new(raw.cast()) };
+        module.set_name(file);
+        module.set_source_file_name(file);
+        module.set_triple(&machine.get_triple());
+        module.set_data_layout(&machine.get_target_data().get_data_layout());
+        self.outcome(module.verify().map_err(|e| e.to_string()))?;
+        Ok(Some(module))
+    }
+
+    /// Runs LLVM's optimiser and verifies the outcome.
+    pub fn optimise(&self, module: &Module<'_>, machine: &TargetMachine) -> Result<(), String> {
+        let options = PassBuilderOptions::create();
+        self.outcome(module.run_passes("default<O3>", machine, options).map_err(|e| e.to_string()))?;
+        self.outcome(module.verify().map_err(|e| e.to_string()))
+    }
+
+    /// Emits an object or assembly text.
+    pub fn emit(&self, module: &Module<'_>, machine: &TargetMachine, output: Output) -> Result<Vec<u8>, String> {
+        let file_type = match output {
+            Output::Object => FileType::Object,
+            Output::Assembly => FileType::Assembly,
+        };
+        let buffer = machine.write_to_memory_buffer(module, file_type).map_err(|e| e.to_string());
+        self.outcome(buffer.as_ref().map(drop).map_err(Clone::clone))?;
+        let buffer = buffer?;
+        Ok(buffer.as_slice().to_vec())
+    }
+}
+
+/// LLVM's code generator for a chip.
+pub fn machine(target: Target) -> Result<TargetMachine, String> {
+    initialize();
+    let chip = target.chip();
+    let triple = TargetTriple::create(chip.triple);
+    LlvmTarget::from_triple(&triple)
+        .map_err(|e| e.to_string())?
+        .create_target_machine(
+            &triple,
+            chip.name,
+            chip.features,
+            OptimizationLevel::Aggressive,
+            RelocMode::Default,
+            CodeModel::Default,
+        )
+        .ok_or_else(|| format!("LLVM makes no code for {}", chip.name))
+}

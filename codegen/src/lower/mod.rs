@@ -1,0 +1,158 @@
+//! Kernel IR to MLIR: one `gpu.module` with one `gpu.func`.
+//!
+//! The function's body is `scf`, `arith`, `vector` and `llvm` operations; what differs between targets comes from
+//! [`Backend`]. No operation carries a fast-math flag, so nothing is contracted or reassociated. Every operation's
+//! location is line N of the file `NAME.kir`, N being the Kernel IR operation it came from.
+
+mod arith;
+mod control;
+pub mod emit;
+pub mod memory;
+
+use lathe_dsl::facts::Facts;
+use lathe_dsl::ir::{self, Access, Kernel, OpNumber, ParamKind};
+use melior::Context;
+use melior::dialect::llvm;
+use melior::ir::attribute::{ArrayAttribute, DictionaryAttribute, TypeAttribute};
+use melior::ir::r#type::FunctionType;
+use melior::ir::{Attribute, Identifier, Location, Module, Value};
+
+use self::emit::{Emitter, GLOBAL, Result};
+use crate::target::Backend;
+
+/// What went wrong, and at which operation.
+#[derive(Debug)]
+pub struct Blame {
+    /// The Kernel IR operation, where one is to blame.
+    pub op: Option<OpNumber>,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl From<String> for Blame {
+    fn from(message: String) -> Self {
+        Self { op: None, message }
+    }
+}
+
+/// Name of the file that line tables speak of.
+pub fn file_name(kernel: &Kernel) -> String {
+    format!("{}.kir", kernel.name)
+}
+
+/// Symbol of the block that holds all LDS arrays.
+fn symbol_for_lds(kernel: &str) -> String {
+    format!("{kernel}__lds")
+}
+
+/// The state of lowering one kernel.
+pub struct Lowering<'c, 'a, 'k> {
+    emit: Emitter<'c, 'a>,
+    kernel: &'k Kernel,
+    backend: &'k dyn Backend,
+    facts: Facts,
+    file: String,
+    values: Vec<Option<Value<'c, 'a>>>,
+}
+
+/// Lowers a verified kernel into an empty module.
+pub fn lower<'c: 'a, 'a>(
+    context: &'c Context,
+    module: &'a Module<'c>,
+    kernel: &Kernel,
+    backend: &dyn Backend,
+) -> std::result::Result<(), Blame> {
+    let file = file_name(kernel);
+    let top = Emitter { context, block: module.body(), location: Location::new(context, &file, 0, 0) };
+    let name = [("sym_name", top.string(&kernel.name))];
+    let gpu_module = top.enter(top.op_with_regions("gpu.module", &[], &[], &name, 1)?, 0, &[])?;
+
+    let mut lowering = Lowering {
+        emit: gpu_module,
+        kernel,
+        backend,
+        facts: Facts::of(kernel),
+        file,
+        values: vec![None; kernel.values.len()],
+    };
+    lowering.declare_lds(&gpu_module)?;
+    lowering.emit = lowering.function(&gpu_module)?;
+    lowering.open_params()?;
+    lowering.block(&kernel.body)?;
+    lowering.emit.op("gpu.return", &[], &[], &[])?;
+    Ok(())
+}
+
+impl<'c, 'a> Lowering<'c, 'a, '_> {
+    /// Declares the kernel and enters its body.
+    fn function(&self, module: &Emitter<'c, 'a>) -> Result<Emitter<'c, 'a>> {
+        let context = module.context;
+        let types: Vec<_> = self
+            .kernel
+            .params
+            .iter()
+            .map(|p| match p.kind {
+                ParamKind::Buffer { .. } => llvm::r#type::pointer(context, GLOBAL),
+                ParamKind::Scalar(s) => module.scalar(s),
+            })
+            .collect();
+        let attributes: Vec<_> = self.kernel.params.iter().map(|p| param_attributes(module, p.kind)).collect();
+        let mut function = vec![
+            ("sym_name", module.string(&self.kernel.name)),
+            ("function_type", TypeAttribute::new(FunctionType::new(context, &types, &[]).into()).into()),
+            ("arg_attrs", ArrayAttribute::new(context, &attributes).into()),
+            ("gpu.kernel", module.unit()),
+        ];
+        function.extend(self.backend.kernel_attributes(module, self.kernel)?);
+        let operation = module.op_with_regions("gpu.func", &[], &[], &function, 1)?;
+        module.enter(operation, 0, &types)
+    }
+
+    /// Makes the parameters' values.
+    fn open_params(&mut self) -> Result<()> {
+        for (i, p) in self.kernel.params.iter().enumerate() {
+            let argument = self.emit.param(i)?;
+            let value = match p.kind.buffer_bytes() {
+                Some(bytes) => self.backend.open_buffer(&self.emit, argument, bytes)?,
+                None => argument,
+            };
+            self.values[i] = Some(value);
+        }
+        Ok(())
+    }
+
+    fn location_of(&self, op: OpNumber) -> Location<'c> {
+        Location::new(self.emit.context, &self.file, op.0 as usize, 0)
+    }
+
+    fn get(&self, v: ir::Value) -> Result<Value<'c, 'a>> {
+        self.values.get(v.index()).copied().flatten().ok_or_else(|| format!("{v:?} is used before it is defined"))
+    }
+
+    fn set(&mut self, v: ir::Value, value: Value<'c, 'a>) {
+        self.values[v.index()] = Some(value);
+    }
+}
+
+/// What LLVM may assume of a parameter.
+fn param_attributes<'c>(e: &Emitter<'c, '_>, kind: ParamKind) -> Attribute<'c> {
+    let unit = e.unit();
+    let mut attributes = vec![("llvm.noundef", unit)];
+    if let ParamKind::Buffer { access, align, .. } = kind {
+        // Buffers of one launch do not overlap unless none of them is written.
+        attributes.push(("llvm.noalias", unit));
+        attributes.push(("llvm.align", e.int_attribute(64, i64::from(align))));
+        match access {
+            Access::Read => attributes.push(("llvm.readonly", unit)),
+            Access::Write => attributes.push(("llvm.writeonly", unit)),
+            Access::ReadWrite => {}
+        }
+        // An empty buffer may be a null pointer.
+        if let Some(bytes @ 1..) = kind.buffer_bytes() {
+            attributes.push(("llvm.nonnull", unit));
+            attributes.push(("llvm.dereferenceable", e.int_attribute(64, bytes as i64)));
+        }
+    }
+    let named: Vec<_> = attributes.into_iter().map(|(n, a)| (Identifier::new(e.context, n), a)).collect();
+    DictionaryAttribute::new(e.context, &named).into()
+}

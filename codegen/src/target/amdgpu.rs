@@ -1,0 +1,165 @@
+//! AMD: raw buffer instructions, a linked code object.
+
+use lathe_dsl::Target;
+use lathe_dsl::artifact::Resources;
+use lathe_dsl::ir::{Axis, Kernel};
+use melior::dialect::llvm;
+use melior::ir::attribute::DenseI32ArrayAttribute;
+use melior::ir::{Type, Value};
+
+use super::{Backend, Output, range};
+use crate::lower::emit::{Emitter, Named, Result};
+use crate::lower::memory::{Bounds, BufferAccess, in_range, load_if, store_if};
+use crate::{link, resources};
+
+/// LLVM address space of buffer descriptors.
+const BUFFER: u32 = 8;
+
+/// Word 3 of a raw buffer descriptor on CDNA: 32-bit data format, no swizzle, no typed conversion.
+const DESCRIPTOR_WORD3: i64 = 0x27000;
+
+/// A byte offset outside every buffer that ends at or below it, however wide the access.
+const OUT_OF_RANGE: u32 = 0xFFFF_FF00;
+
+pub struct Amdgpu;
+
+/// How an access becomes exact.
+enum Guarded<'c, 'a> {
+    /// The hardware's range check does it, at this byte offset.
+    Checked(Value<'c, 'a>),
+    /// Only to be run where the condition holds, at this byte offset.
+    If(Value<'c, 'a>, Value<'c, 'a>),
+}
+
+impl Amdgpu {
+    /// Byte offset of an access, such that the hardware's check gives the access its exact meaning.
+    ///
+    /// The hardware checks the 32-bit byte offset, dword by dword: it knows nothing of an offset that wrapped, and
+    /// splits an access that straddles the end.
+    fn guard<'c, 'a>(e: &Emitter<'c, 'a>, access: &BufferAccess<'c, 'a>) -> Result<Guarded<'c, 'a>> {
+        let scaled = |offset| match access.scale {
+            1 => Ok(offset),
+            scale => e.same("arith.muli", &[offset, e.int_const(32, i64::from(scale))?]),
+        };
+        let last = match access.bounds() {
+            Bounds::UpTo(last) if access.wraps() || access.straddles() => last,
+            _ => return Ok(Guarded::Checked(scaled(access.offset)?)),
+        };
+        if access.extent > u64::from(OUT_OF_RANGE) {
+            return Ok(Guarded::If(in_range(e, access, last)?, scaled(access.offset)?));
+        }
+        if !access.straddles() {
+            // Past the end is past the end: the first unit outside stands for all of them.
+            let end = access.extent.div_ceil(u64::from(access.scale));
+            let clamped = e.same("arith.minui", &[access.offset, e.int_const(32, end as i64)?])?;
+            return Ok(Guarded::Checked(scaled(clamped)?));
+        }
+        let outside = e.int_const(32, i64::from(OUT_OF_RANGE as i32))?;
+        let operands = [in_range(e, access, last)?, scaled(access.offset)?, outside];
+        Ok(Guarded::Checked(e.same_as_second("arith.select", &operands)?))
+    }
+
+    fn load<'c, 'a>(
+        e: &Emitter<'c, 'a>,
+        access: &BufferAccess<'c, 'a>,
+        at: Value<'c, 'a>,
+        carrier: Type<'c>,
+    ) -> Result<Value<'c, 'a>> {
+        let zero = e.int_const(32, 0)?;
+        e.value("rocdl.raw.ptr.buffer.load", &[access.buffer, at, zero, zero], carrier, &[])
+    }
+
+    fn store<'c, 'a>(
+        e: &Emitter<'c, 'a>,
+        access: &BufferAccess<'c, 'a>,
+        at: Value<'c, 'a>,
+        value: Value<'c, 'a>,
+    ) -> Result<()> {
+        let zero = e.int_const(32, 0)?;
+        e.op("rocdl.raw.ptr.buffer.store", &[value, access.buffer, at, zero, zero], &[], &[])?;
+        Ok(())
+    }
+}
+
+impl Backend for Amdgpu {
+    fn check(&self, _: &Kernel) -> std::result::Result<(), String> {
+        Ok(())
+    }
+
+    fn kernel_attributes<'c>(&self, e: &Emitter<'c, '_>, kernel: &Kernel) -> Result<Vec<Named<'c>>> {
+        let block = kernel.launch.block.map(|n| n as i32);
+        let mut attributes = vec![("known_block_size", DenseI32ArrayAttribute::new(e.context, &block).into())];
+        if let Some(waves) = kernel.launch.waves_per_eu {
+            attributes.push(("rocdl.waves_per_eu", e.int_attribute(32, i64::from(waves))));
+        }
+        Ok(attributes)
+    }
+
+    fn thread_id<'c, 'a>(&self, e: &Emitter<'c, 'a>, axis: Axis, extent: u32) -> Result<Value<'c, 'a>> {
+        let name = ["rocdl.workitem.id.x", "rocdl.workitem.id.y", "rocdl.workitem.id.z"][axis.index()];
+        e.value(name, &[], e.int(32), &range(e, extent)?)
+    }
+
+    fn block_id<'c, 'a>(&self, e: &Emitter<'c, 'a>, axis: Axis, extent: u32) -> Result<Value<'c, 'a>> {
+        let name = ["rocdl.workgroup.id.x", "rocdl.workgroup.id.y", "rocdl.workgroup.id.z"][axis.index()];
+        e.value(name, &[], e.int(32), &range(e, extent)?)
+    }
+
+    fn hw_exp2<'c, 'a>(&self, e: &Emitter<'c, 'a>, x: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
+        e.same("rocdl.exp2", &[x])
+    }
+
+    fn hw_rcp<'c, 'a>(&self, e: &Emitter<'c, 'a>, x: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
+        e.same("rocdl.rcp", &[x])
+    }
+
+    fn open_buffer<'c, 'a>(&self, e: &Emitter<'c, 'a>, pointer: Value<'c, 'a>, bytes: u64) -> Result<Value<'c, 'a>> {
+        let operands =
+            [pointer, e.int_const(16, 0)?, e.int_const(64, bytes as i64)?, e.int_const(32, DESCRIPTOR_WORD3)?];
+        e.value("rocdl.make.buffer.rsrc", &operands, llvm::r#type::pointer(e.context, BUFFER), &[])
+    }
+
+    fn buffer_load<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        access: &BufferAccess<'c, 'a>,
+        carrier: Type<'c>,
+    ) -> Result<Value<'c, 'a>> {
+        match Self::guard(e, access)? {
+            Guarded::Checked(at) => Self::load(e, access, at, carrier),
+            Guarded::If(fits, at) => load_if(e, fits, carrier, |e| Self::load(e, access, at, carrier)),
+        }
+    }
+
+    fn buffer_store<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        access: &BufferAccess<'c, 'a>,
+        value: Value<'c, 'a>,
+    ) -> Result<()> {
+        match Self::guard(e, access)? {
+            Guarded::Checked(at) => Self::store(e, access, at, value),
+            Guarded::If(fits, at) => store_if(e, fits, |e| Self::store(e, access, at, value)),
+        }
+    }
+
+    fn pipeline(&self, target: Target) -> String {
+        format!(
+            "builtin.module(gpu.module(convert-scf-to-cf,convert-gpu-to-rocdl{{chipset={} index-bitwidth=32}},\
+             reconcile-unrealized-casts),ensure-debug-info-scope-on-llvm-func{{emission-kind=LineTablesOnly}})",
+            target.chip().name
+        )
+    }
+
+    fn output(&self) -> Output {
+        Output::Object
+    }
+
+    fn finish(&self, emitted: Vec<u8>) -> std::result::Result<Vec<u8>, String> {
+        link::shared(&emitted)
+    }
+
+    fn resources(&self, target: Target, kernel: &Kernel, code: &[u8]) -> std::result::Result<Resources, String> {
+        resources::of_code_object(target, &kernel.name, code)
+    }
+}

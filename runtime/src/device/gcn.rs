@@ -1,0 +1,100 @@
+//! Device `gcn`: executes the linked AMD code object itself, instruction by instruction.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use lathe_dsl::Target;
+use lathe_dsl::ir::{Kernel, Location, OpNumber};
+
+use super::{Device, LaunchReport};
+use crate::error::Error;
+use crate::gcn::{self, CodeObject, GcnError, Memory, Options};
+use crate::jit::{Code, Compiled};
+use crate::launch::ArgBlock;
+
+/// The code-object executor as a device.
+pub struct Gcn {
+    target: Target,
+    options: Options,
+    memory: Mutex<Memory>,
+}
+
+/// An execution error with the author's line, found through the object's line table and the kernel's trace.
+#[derive(Debug, thiserror::Error)]
+#[error("{}{error}", location.map_or(String::new(), |l| format!("{l}: ")))]
+pub struct LocatedError {
+    /// Where the operation that the faulty instruction came from was written.
+    pub location: Option<Location>,
+    /// What went wrong, with pc, workgroup, wave and lane.
+    pub error: GcnError,
+}
+
+impl LocatedError {
+    fn new(error: GcnError, kernel: &Kernel) -> Self {
+        let op = error.site.as_ref().and_then(|site| site.line.as_ref()).map(|(_, line)| *line);
+        let location = op.filter(|op| (1..=kernel.op_count()).contains(op)).map(|op| kernel.location(OpNumber(op)));
+        Self { location, error }
+    }
+}
+
+impl Gcn {
+    /// A device with no memory in use. Waves and workgroups are interleaved by `seed`; without one, in order.
+    pub fn new(target: Target, seed: Option<u64>) -> Self {
+        let options = Options { seed: seed.unwrap_or(0), ..Options::default() };
+        Self { target, options, memory: Mutex::default() }
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Device for Gcn {
+    fn name(&self) -> String {
+        format!("gcn:{}", self.target)
+    }
+
+    fn target(&self) -> Target {
+        self.target
+    }
+
+    fn alloc(&self, bytes: u64) -> Result<u64, Error> {
+        match usize::try_from(bytes) {
+            Ok(n) if n <= 1 << 40 => Ok(self.memory().alloc(n)),
+            _ => Err(Error::OutOfMemory { device: self.name(), bytes }),
+        }
+    }
+
+    fn free(&self, address: u64) {
+        // An address that is not an allocation's is ignored, as the trait says.
+        let _ = self.memory().free(address);
+    }
+
+    fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Error> {
+        let bad = |_| Error::BadAddress { device: self.name(), address, bytes: bytes.len() as u64 };
+        self.memory().write(address, bytes).map_err(bad)
+    }
+
+    fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), Error> {
+        let bad = |_| Error::BadAddress { device: self.name(), address, bytes: bytes.len() as u64 };
+        bytes.copy_from_slice(self.memory().read(address, bytes.len()).map_err(bad)?);
+        Ok(())
+    }
+
+    fn launch(&self, compiled: &Compiled, args: &ArgBlock) -> Result<LaunchReport, Error> {
+        let kernel = compiled.kernel();
+        let wrong = |compiled: String| Error::WrongCode { kernel: kernel.name.clone(), compiled, device: self.name() };
+        let Code::Object(artifact) = compiled.code() else { return Err(wrong(format!("cpu:{}", compiled.target()))) };
+        if artifact.target != self.target {
+            return Err(wrong(artifact.target.to_string()));
+        }
+        let located = |error| Error::fault(LocatedError::new(error, kernel));
+        let object = CodeObject::load(&artifact.code, self.target).map_err(located)?;
+        let launch = &kernel.launch;
+        let start = Instant::now();
+        let mut memory = self.memory();
+        gcn::launch(&object, &artifact.symbol, launch.grid, launch.block, args.bytes(), &mut memory, &self.options)
+            .map_err(located)?;
+        Ok(LaunchReport { time: start.elapsed(), findings: vec![] })
+    }
+}
