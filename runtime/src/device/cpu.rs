@@ -64,11 +64,12 @@ impl Device for Cpu {
     fn alloc(&self, bytes: u64) -> Result<u64, Error> {
         let full = || Error::OutOfMemory { device: self.name(), bytes };
         let len = usize::try_from(bytes).ok().filter(|n| *n <= 1 << 40).ok_or_else(full)?;
+        let buffer = GlobalBuffer::try_uninit(len).map_err(|_| full())?;
         let mut memory = self.memory();
         let address = memory.next;
         // A gap between allocations, so that running over the end of one never lands in the next.
         memory.next = (address + bytes.max(1)).next_multiple_of(0x1000) + 0x1000;
-        memory.allocations.insert(address, Arc::new(GlobalBuffer::uninit(len)));
+        memory.allocations.insert(address, Arc::new(buffer));
         Ok(address)
     }
 
@@ -106,7 +107,12 @@ impl Device for Cpu {
         for (param, at) in kernel.params.iter().zip(&offsets) {
             let value = word(*at, param.kind.abi_bytes());
             if let ParamKind::Buffer { .. } = param.kind {
-                buffers.push(self.find(value, param.kind.buffer_bytes().unwrap_or(0))?.0);
+                let bytes = param.kind.buffer_bytes().unwrap_or(0);
+                match self.find(value, bytes)? {
+                    (buffer, 0) => buffers.push(buffer),
+                    // A launch argument is a whole buffer.
+                    _ => return Err(Error::BadAddress { device: self.name(), address: value, bytes }),
+                }
             }
         }
         let mut next = buffers.iter();

@@ -1,0 +1,233 @@
+//! Program flow, waits, barriers, and what changes no value (SOPP, part of SOP1 and SOPK).
+
+use crate::gcn::decode::{Inst, Kind};
+use crate::gcn::error::{ErrorKind, Fault, Sink, unsupported};
+use crate::gcn::isa::{Context, Flow};
+use crate::gcn::state::{Scalar, scalar_range};
+use crate::gcn::trace::Event;
+
+/// Condition of a branch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Branch {
+    /// Always.
+    Always,
+    /// SCC equals this.
+    Scc(bool),
+    /// VCC is zero (or not).
+    VccZero(bool),
+    /// EXEC is zero (or not).
+    ExecZero(bool),
+}
+
+/// Control instructions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Control {
+    /// Without effect on results: `s_nop`, priorities, cache hints.
+    Hint,
+    /// Lets other waves run.
+    Sleep,
+    /// End of the wave.
+    End,
+    /// Stop with an error.
+    Trap,
+    /// Workgroup barrier.
+    Barrier,
+    /// `s_waitcnt`.
+    Wait,
+    /// Relative branch.
+    Branch(Branch),
+    /// Address of the next instruction.
+    GetPc,
+    /// Jump to a register pair.
+    SetPc,
+    /// Jump to a register pair, keeping the return address.
+    SwapPc,
+    /// Relative call.
+    Call,
+    /// Read a hardware register field.
+    GetReg,
+    /// Write one.
+    SetReg,
+}
+
+use Control::{Barrier, Call, End, GetPc, GetReg, Hint, SetPc, SetReg, Sleep, SwapPc, Trap, Wait};
+
+pub(crate) static TABLE: &[(&str, Control)] = &[
+    ("s_nop", Hint),
+    ("s_setprio", Hint),
+    ("s_sethalt", Trap),
+    ("s_trap", Trap),
+    ("s_icache_inv", Hint),
+    ("s_dcache_inv", Hint),
+    ("s_dcache_wb", Hint),
+    ("s_dcache_inv_vol", Hint),
+    ("s_dcache_wb_vol", Hint),
+    // Cache maintenance: memory here has one coherent copy.
+    ("buffer_wbl2", Hint),
+    ("buffer_inv", Hint),
+    ("s_sleep", Sleep),
+    ("s_endpgm", End),
+    ("s_barrier", Barrier),
+    ("s_waitcnt", Wait),
+    ("s_branch", Control::Branch(Branch::Always)),
+    ("s_cbranch_scc0", Control::Branch(Branch::Scc(false))),
+    ("s_cbranch_scc1", Control::Branch(Branch::Scc(true))),
+    ("s_cbranch_vccz", Control::Branch(Branch::VccZero(true))),
+    ("s_cbranch_vccnz", Control::Branch(Branch::VccZero(false))),
+    ("s_cbranch_execz", Control::Branch(Branch::ExecZero(true))),
+    ("s_cbranch_execnz", Control::Branch(Branch::ExecZero(false))),
+    ("s_getpc_b64", GetPc),
+    ("s_setpc_b64", SetPc),
+    ("s_swappc_b64", SwapPc),
+    ("s_call_b64", Call),
+    ("s_getreg_b32", GetReg),
+    ("s_setreg_b32", SetReg),
+    ("s_setreg_imm32_b32", SetReg),
+];
+
+impl Control {
+    pub(crate) fn is_plain(self) -> bool {
+        matches!(self, Hint | Sleep | End | Trap | Barrier | Wait)
+    }
+
+    pub(crate) fn operands(self) -> (usize, usize) {
+        match self {
+            Hint | Sleep | End | Trap | Barrier | Wait => (0, 0),
+            Self::Branch(_) | GetPc | SetPc => (1, 1),
+            SwapPc | Call | GetReg | SetReg => (2, 2),
+        }
+    }
+}
+
+/// Target of a relative branch: the operand counts words from the next instruction, modulo 2^16.
+fn target(cx: &Context<'_, '_>, inst: &Inst, operand: usize) -> Result<u64, Fault> {
+    let words = match inst.args[operand].kind {
+        Kind::Int(n) => n as i16,
+        Kind::Literal(n) => n as i16,
+        _ => return unsupported("branch target that is no number"),
+    };
+    Ok(cx.wave.current_pc.wrapping_add(4).wrapping_add_signed(i64::from(words) * 4))
+}
+
+/// Fields of the MODE register: first bit, bits.
+const MODE_DEFINED: u32 = 0x3FF;
+
+fn mode_bits(cx: &Context<'_, '_>) -> u32 {
+    let m = cx.wave.mode;
+    u32::from(m.round32)
+        | u32::from(m.round64) << 2
+        | u32::from(m.denorm32) << 4
+        | u32::from(m.denorm64) << 6
+        | u32::from(m.dx10_clamp) << 8
+        | u32::from(m.ieee) << 9
+}
+
+fn mode_field(kind: &Kind) -> Result<(u32, u32), Fault> {
+    match kind {
+        Kind::HwReg { id, offset, size } if id == "HW_REG_MODE" && *size >= 1 && offset + size <= 32 => {
+            Ok((*offset, *size))
+        }
+        other => unsupported(format!("hardware register {other:?}")),
+    }
+}
+
+pub(crate) fn exec(cx: &mut Context<'_, '_>, op: Control, inst: &Inst) -> Result<Flow, Fault> {
+    let next = cx.wave.current_pc + u64::from(inst.size);
+    let jump = |target: Scalar| target.defined(|| "the jump target".into(), Sink::Branch).map(Flow::Jump);
+    match op {
+        Hint => Ok(Flow::Next),
+        Sleep => Ok(Flow::Yield),
+        End => Ok(Flow::End),
+        Trap => Err(ErrorKind::Trap(inst.text.clone()).into()),
+        Barrier => {
+            let pc = cx.wave.current_pc;
+            if let Some(trace) = &mut cx.wave.trace {
+                trace.events.push(Event::Barrier { pc });
+            }
+            Ok(Flow::Barrier)
+        }
+        Wait => {
+            let pc = cx.wave.current_pc;
+            if let Some(trace) = &mut cx.wave.trace {
+                trace.events.push(Event::Wait { pc, counts: inst.mods.wait });
+            }
+            cx.wave.wait(inst.mods.wait);
+            Ok(Flow::Next)
+        }
+        Control::Branch(condition) => {
+            let taken = match condition {
+                Branch::Always => true,
+                Branch::Scc(value) => cx.wave.scc_for(Sink::Branch)? == value,
+                Branch::ExecZero(zero) => (cx.wave.exec() == 0) == zero,
+                Branch::VccZero(zero) => {
+                    let vcc = cx.wave.vcc()?;
+                    if vcc.v & !vcc.u == 0 && vcc.u != 0 {
+                        let kind = ErrorKind::Undefined { what: "vcc".into(), bits: vcc.u, sink: Sink::Branch };
+                        return Err(kind.lane(vcc.u.trailing_zeros() as usize));
+                    }
+                    (vcc.v == 0) == zero
+                }
+            };
+            if taken { target(cx, inst, 0).map(Flow::Jump) } else { Ok(Flow::Next) }
+        }
+        GetPc => {
+            let (first, count) = scalar_range(&inst.args[0])?;
+            let address = cx.space.code_address(next);
+            cx.wave.set_scalar(first, count, Scalar::known(address))?;
+            Ok(Flow::Next)
+        }
+        SetPc => {
+            let s = cx.wave.scalar_arg(&inst.args[0], 64)?;
+            jump(s).map(|f| from_address(cx, f))
+        }
+        SwapPc => {
+            let s = cx.wave.scalar_arg(&inst.args[1], 64)?;
+            let (first, count) = scalar_range(&inst.args[0])?;
+            let address = cx.space.code_address(next);
+            cx.wave.set_scalar(first, count, Scalar::known(address))?;
+            jump(s).map(|f| from_address(cx, f))
+        }
+        Call => {
+            let (first, count) = scalar_range(&inst.args[0])?;
+            let address = cx.space.code_address(next);
+            cx.wave.set_scalar(first, count, Scalar::known(address))?;
+            target(cx, inst, 1).map(Flow::Jump)
+        }
+        GetReg => {
+            let (offset, size) = mode_field(&inst.args[1].kind)?;
+            let (first, count) = scalar_range(&inst.args[0])?;
+            let value = u64::from(mode_bits(cx) >> offset) & ((1 << size) - 1);
+            cx.wave.set_scalar(first, count, Scalar::known(value))?;
+            Ok(Flow::Next)
+        }
+        SetReg => {
+            let (offset, size) = mode_field(&inst.args[0].kind)?;
+            let s = cx.wave.scalar_arg(&inst.args[1], 32)?;
+            let value = s.defined(|| "the new mode".into(), Sink::Control)? as u32;
+            let mask = (((1u64 << size) - 1) << offset) as u32;
+            let bits = mode_bits(cx) & !mask | value << offset & mask;
+            if bits & !MODE_DEFINED != 0 {
+                return unsupported(format!("MODE bits {:#x}", bits & !MODE_DEFINED));
+            }
+            let m = &mut cx.wave.mode;
+            m.round32 = (bits & 3) as u8;
+            m.round64 = (bits >> 2 & 3) as u8;
+            m.denorm32 = (bits >> 4 & 3) as u8;
+            m.denorm64 = (bits >> 6 & 3) as u8;
+            m.dx10_clamp = bits >> 8 & 1 == 1;
+            m.ieee = bits >> 9 & 1 == 1;
+            if m.round32 != 0 || m.round64 != 0 {
+                return unsupported("a rounding mode other than nearest even");
+            }
+            Ok(Flow::Next)
+        }
+    }
+}
+
+/// A jump to a device address, as an address in the code object.
+fn from_address(cx: &Context<'_, '_>, flow: Flow) -> Flow {
+    match flow {
+        Flow::Jump(address) => Flow::Jump(cx.space.code_offset(address)),
+        other => other,
+    }
+}

@@ -1,0 +1,90 @@
+//! Buffer instructions: address and range check from a resource descriptor of four scalar registers.
+//!
+//! Offset = vector offset + instruction offset + scalar offset, as exact numbers: a sum past 2^32 is out of range, it
+//! does not wrap. An access must end within the buffer; wide ones are checked word by word.
+
+use crate::gcn::decode::{Inst, Kind as ArgKind};
+use crate::gcn::error::{ErrorKind, Fault, Sink, unsupported};
+use crate::gcn::isa::Context;
+use crate::gcn::isa::transfer::{self, Kind, Place, Places, Row};
+use crate::gcn::state::{LANES, lanes_of, scalar_range};
+
+/// Raw buffer: first byte and size.
+pub(crate) struct Resource {
+    pub(crate) base: u64,
+    pub(crate) bytes: u64,
+}
+
+/// Decodes a raw buffer descriptor; everything that would change the addressing is refused.
+pub(crate) fn resource(words: [u64; 4]) -> Result<Resource, Fault> {
+    let base = words[0] | (words[1] & 0xFFFF) << 32;
+    let stride = words[1] >> 16 & 0x3FFF;
+    if stride != 0 {
+        return unsupported(format!("buffer with stride {stride}"));
+    }
+    if words[1] >> 30 != 0 {
+        return unsupported("swizzled buffer");
+    }
+    if words[3] >> 23 & 1 != 0 {
+        return unsupported("buffer that adds the thread id");
+    }
+    if words[3] >> 30 != 0 {
+        return unsupported("descriptor that is no buffer");
+    }
+    Ok(Resource { base, bytes: words[2] })
+}
+
+/// Reads and decodes the descriptor that an operand names.
+pub(crate) fn resource_arg(cx: &mut Context<'_, '_>, inst: &Inst, operand: usize) -> Result<Resource, Fault> {
+    let (first, count) = scalar_range(&inst.args[operand])?;
+    if count != 4 {
+        return Err(ErrorKind::Decode("a buffer descriptor has four registers".into()).into());
+    }
+    let mut words = [0; 4];
+    for (i, word) in words.iter_mut().enumerate() {
+        let s = cx.wave.scalar(first + i as u16, 1)?;
+        *word = s.defined(|| format!("word {i} of the buffer descriptor"), Sink::Address)?;
+    }
+    resource(words)
+}
+
+pub(crate) fn exec(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> Result<(), Fault> {
+    transfer::no_modifiers(inst)?;
+    let kind = match row.kind {
+        Kind::Load { bytes, .. } if inst.mods.lds => Kind::LoadLds { bytes },
+        kind => kind,
+    };
+    let to_lds = matches!(kind, Kind::LoadLds { .. });
+    let first = usize::from(!to_lds);
+    let r = resource_arg(cx, inst, first + 1)?;
+    let scalar = cx.wave.scalar_arg(&inst.args[first + 2], 32)?;
+    let scalar = scalar.defined(|| "the scalar offset".into(), Sink::Address)?;
+    if inst.mods.idxen {
+        return unsupported("indexed buffer access");
+    }
+    let address = &inst.args[first];
+    if inst.mods.offen != matches!(address.kind, ArgKind::V { .. }) {
+        return Err(ErrorKind::Decode(format!("address operand of `{}`", inst.text)).into());
+    }
+    let constant = scalar + inst.mods.offset as u64;
+    let mut places: Places = [None; LANES];
+    let exec = cx.wave.exec();
+    if inst.mods.offen {
+        let offsets = cx.wave.wide(address, 32, false)?;
+        for lane in lanes_of(exec) {
+            if offsets.u[lane] != 0 {
+                let kind =
+                    ErrorKind::Undefined { what: "the offset".into(), bits: offsets.u[lane], sink: Sink::Address };
+                return Err(kind.lane(lane));
+            }
+            places[lane] = Some(Place::Buffer { base: r.base, offset: offsets.v[lane] + constant, limit: r.bytes });
+        }
+    } else {
+        for lane in lanes_of(exec) {
+            places[lane] = Some(Place::Buffer { base: r.base, offset: constant, limit: r.bytes });
+        }
+    }
+    let data = (!to_lds).then(|| &inst.args[0]);
+    let result = data.filter(|_| inst.mods.sc0 && row.is_atomic());
+    transfer::run(cx, kind, inst, &places, data, result, false)
+}

@@ -1,0 +1,84 @@
+//! Scalar memory loads. They return in any order: only `lgkmcnt(0)` makes a result usable.
+
+use crate::gcn::decode::Inst;
+use crate::gcn::error::{ErrorKind, Fault, Sink};
+use crate::gcn::isa::{Context, mubuf};
+use crate::gcn::state::scalar_range;
+use crate::gcn::trace::{Class, OpId};
+
+/// One scalar load.
+#[derive(Debug)]
+pub struct Row {
+    pub(crate) name: &'static str,
+    words: u16,
+    /// Through a buffer descriptor.
+    buffer: bool,
+}
+
+impl Row {
+    pub(crate) fn operands(&self) -> (usize, usize) {
+        (3, 3)
+    }
+}
+
+const fn row(name: &'static str, words: u16, buffer: bool) -> Row {
+    Row { name, words, buffer }
+}
+
+pub(crate) static TABLE: &[Row] = &[
+    row("s_load_dword", 1, false),
+    row("s_load_dwordx2", 2, false),
+    row("s_load_dwordx4", 4, false),
+    row("s_load_dwordx8", 8, false),
+    row("s_load_dwordx16", 16, false),
+    row("s_buffer_load_dword", 1, true),
+    row("s_buffer_load_dwordx2", 2, true),
+    row("s_buffer_load_dwordx4", 4, true),
+    row("s_buffer_load_dwordx8", 8, true),
+    row("s_buffer_load_dwordx16", 16, true),
+];
+
+pub(crate) fn exec(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> Result<(), Fault> {
+    let (first, count) = scalar_range(&inst.args[0])?;
+    if count != row.words {
+        return Err(ErrorKind::Decode(format!("{count} destination registers in `{}`", inst.text)).into());
+    }
+    let offset = cx.wave.scalar_arg(&inst.args[2], 32)?;
+    let offset = offset.defined(|| "the scalar offset".into(), Sink::Address)?;
+    // The instruction offset may be negative as a 21-bit number; the text shows it either way.
+    let offset = if offset >> 20 == 0xFFF { (offset as u32 as i32) as i64 } else { offset as i64 } + inst.mods.offset;
+    let mut words = [(0u32, 0u32); 16];
+    let words = &mut words[..usize::from(row.words)];
+    if row.buffer {
+        let r = mubuf::resource_arg(cx, inst, 1)?;
+        for (i, word) in words.iter_mut().enumerate() {
+            // Scalar accesses are to whole words.
+            let at = (offset & !3) as u64 + 4 * i as u64;
+            if at + 4 <= r.bytes {
+                *word = load(cx, r.base + at)?;
+            }
+        }
+    } else {
+        let base = cx.wave.scalar_arg(&inst.args[1], 64)?;
+        let base = base.defined(|| "the base address".into(), Sink::Address)?;
+        let start = base.wrapping_add_signed(offset) & !3;
+        // One check for the whole range, so that the message shows all of it.
+        cx.space.load(start, 4 * words.len())?;
+        for (i, word) in words.iter_mut().enumerate() {
+            *word = load(cx, start + 4 * i as u64)?;
+        }
+    }
+    let seq = cx.wave.outstanding.issue_unordered();
+    let pc = cx.wave.current_pc;
+    let op = cx.wave.trace.as_mut().map_or(OpId::default(), |t| t.issue(pc, Class::Smem));
+    for (i, (v, u)) in words.iter().enumerate() {
+        cx.wave.load_scalar(first + i as u16, *v, *u, seq, op)?;
+    }
+    Ok(())
+}
+
+fn load(cx: &Context<'_, '_>, address: u64) -> Result<(u32, u32), ErrorKind> {
+    let (v, u) = cx.space.load(address, 4)?;
+    let join = |b: &[u8]| b.iter().rev().fold(0, |w, b| w << 8 | u32::from(*b));
+    Ok((join(v), join(u)))
+}

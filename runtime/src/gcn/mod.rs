@@ -1,0 +1,58 @@
+//! Device `gcn`: executes a linked AMD code object instruction by instruction on the CPU.
+//!
+//! It takes exactly what a HIP device would load, decodes it with LLVM's disassembler, and is stricter than hardware.
+//! Each of these is an error with pc, source line, workgroup, wave and lane: an instruction without semantics; a load's
+//! result used before the wait that covers it; an LDS race; an address outside every allocation; reading past the
+//! kernel arguments; undefined bits that reach an address, a branch, EXEC or a store.
+//!
+//! `v_exp_f32`, `v_rcp_f32` and their like, approximations in hardware, give correctly rounded results here.
+//!
+//! What it does not model: time, caches, and hazards that need `s_nop` between instructions.
+//!
+//! | file | what |
+//! |---|---|
+//! | `object` | ELF, descriptor, metadata, line table |
+//! | `decode` | disassembly text → [`decode::Inst`] |
+//! | `isa/` | semantics, one file an encoding family |
+//! | `state`, `wait`, `lds`, `memory` | registers, wait counters, LDS, memory, each with its shadow |
+//! | `run` | launches and scheduling |
+//! | `trace`, `mutate` | what a run waited for; objects with one wait or barrier taken out |
+
+// Lanes index several arrays at once.
+#![allow(clippy::needless_range_loop)]
+
+pub mod decode;
+mod error;
+pub mod isa;
+mod lds;
+mod memory;
+pub mod mutate;
+mod object;
+mod run;
+mod state;
+pub mod trace;
+mod wait;
+
+pub use error::{Counter, ErrorKind, GcnError, Race, Result, Sink, Site};
+pub use memory::Memory;
+pub use object::{Argument, CodeObject, Kernel, KernelMetadata};
+pub use run::{Options, Stats, launch};
+pub use wait::WaitCounts;
+
+use lathe_dsl::target::Target;
+
+/// Mnemonics with semantics for a chip, sorted, without encoding suffixes (`_e32`, `_e64`, `_dpp`, `_sdwa`).
+///
+/// # Errors
+/// [`ErrorKind::UnsupportedTarget`] for a chip without a table.
+pub fn implemented_mnemonics(target: Target) -> Result<Vec<&'static str>> {
+    Ok(isa::for_target(target)?.mnemonics())
+}
+
+/// Whether a mnemonic, with or without encoding suffix, has semantics for a chip.
+///
+/// # Errors
+/// [`ErrorKind::UnsupportedTarget`] for a chip without a table.
+pub fn is_implemented(target: Target, mnemonic: &str) -> Result<bool> {
+    Ok(isa::for_target(target)?.lookup(decode::base_mnemonic(mnemonic)).is_some())
+}

@@ -1,0 +1,328 @@
+//! Launches: start state, workgroups, scheduling of waves, barriers.
+
+use crate::gcn::error::{ErrorKind, Fault, GcnError, Result, Site};
+use crate::gcn::isa::{self, Context, Flow};
+use crate::gcn::lds::Lds;
+use crate::gcn::memory::{KERNARG_ADDRESS, Memory, Space};
+use crate::gcn::object::{CodeObject, Kernel};
+use crate::gcn::state::{Lanes, Scalar, Wave};
+use crate::gcn::trace::Trace;
+
+/// First instructions that firmware skips when it preloads kernel arguments itself.
+const PRELOAD_PROLOGUE: u64 = 256;
+
+/// How to run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Chooses the order in which workgroups and waves run; 0 is the natural order.
+    pub seed: u64,
+    /// Instructions (one a wave) after which the run is given up.
+    pub max_steps: u64,
+    /// Workgroups in flight at a time, at least 1. Kernels whose workgroups wait for each other need as many as there
+    /// are.
+    pub resident: usize,
+    /// Instructions a wave runs before another one gets its turn, at least 1.
+    pub quantum: u64,
+    /// Record [`Trace`]s.
+    pub record: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { seed: 0, max_steps: 1 << 32, resident: 8, quantum: 10_000, record: false }
+    }
+}
+
+/// What a run did.
+#[derive(Clone, Debug, Default)]
+pub struct Stats {
+    /// Instructions executed, one a wave.
+    pub instructions: u64,
+    /// Workgroups run.
+    pub workgroups: u64,
+    /// Barriers passed, one a workgroup.
+    pub barriers: u64,
+    /// Per wave, if asked for by [`Options::record`].
+    pub traces: Vec<Trace>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Status {
+    Ready,
+    AtBarrier,
+    Done,
+}
+
+struct Group {
+    id: [u32; 3],
+    lds: Lds,
+    waves: Vec<(Wave, Status)>,
+}
+
+/// Sequence of pseudo-random numbers (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ z >> 31) % n.max(1) as u64) as usize
+    }
+}
+
+/// Kernel arguments as the kernel sees them: the caller's bytes, hidden arguments filled in.
+fn arguments(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], given: &[u8]) -> Result<Vec<u8>> {
+    let size = kernel.descriptor.kernarg_size as usize;
+    let refuse = |what: String| Err(ErrorKind::Launch(what).into());
+    let explicit = kernel.metadata.args.iter().filter(|a| !a.kind.starts_with("hidden_"));
+    let needed = explicit.map(|a| (a.offset + a.size) as usize).max().unwrap_or(0);
+    if given.len() > size || given.len() < needed {
+        return refuse(format!("{} bytes of arguments, the kernel takes {needed} to {size}", given.len()));
+    }
+    let mut bytes = given.to_vec();
+    let hidden = kernel.metadata.args.iter().filter(|a| a.kind.starts_with("hidden_"));
+    for a in hidden {
+        let axis = match a.kind.as_bytes().last() {
+            Some(b'x') => 0,
+            Some(b'y') => 1,
+            _ => 2,
+        };
+        let value = match a.kind.trim_end_matches(['x', 'y', 'z']) {
+            "hidden_block_count_" => u64::from(grid[axis]),
+            "hidden_group_size_" => u64::from(block[axis]),
+            // Grids are whole workgroups here.
+            "hidden_remainder_" | "hidden_global_offset_" | "hidden_none" => 0,
+            "hidden_grid_dims" => 3,
+            // Left out: reading it is an over-read.
+            _ => continue,
+        };
+        let (start, end) = (a.offset as usize, (a.offset + a.size) as usize);
+        if a.size > 8 {
+            return refuse(format!("hidden argument of {} bytes", a.size));
+        }
+        if bytes.len() < end {
+            bytes.resize(end, 0);
+        }
+        bytes[start..end].copy_from_slice(&value.to_le_bytes()[..end - start]);
+    }
+    Ok(bytes)
+}
+
+fn check(object: &CodeObject, kernel: &Kernel, grid: [u32; 3], block: [u32; 3]) -> Result<u32> {
+    let refuse = |what: String| Err(ErrorKind::Launch(what).into());
+    let chip = object.target.chip();
+    let threads = block.iter().try_fold(1u32, |n, b| n.checked_mul(*b)).unwrap_or(u32::MAX);
+    if threads == 0 || threads > chip.max_block.min(kernel.metadata.max_threads) {
+        let most = chip.max_block.min(kernel.metadata.max_threads);
+        return refuse(format!("workgroup {block:?} has {threads} threads, 1 to {most} allowed"));
+    }
+    if let Some(required) = kernel.metadata.block.filter(|r| *r != block) {
+        return refuse(format!("workgroup {block:?}, the kernel is compiled for {required:?}"));
+    }
+    if let Some(axis) = (0..3).find(|a| grid[*a] == 0 || grid[*a] > chip.max_grid[*a]) {
+        return refuse(format!("grid {grid:?}: axis {axis} must be 1 to {}", chip.max_grid[axis]));
+    }
+    if kernel.descriptor.lds > chip.lds_bytes {
+        return refuse(format!(
+            "{} bytes of LDS, {chip} has {}",
+            kernel.descriptor.lds,
+            chip.lds_bytes,
+            chip = chip.name
+        ));
+    }
+    Ok(threads)
+}
+
+/// Runs a kernel to its end.
+///
+/// `grid` counts workgroups, `block` threads of a workgroup; `kernarg` is the argument block without hidden arguments.
+///
+/// # Errors
+/// [`ErrorKind::NoKernel`], [`ErrorKind::Launch`] before anything runs; any other kind with its [`Site`].
+pub fn launch(
+    object: &CodeObject,
+    kernel: &str,
+    grid: [u32; 3],
+    block: [u32; 3],
+    kernarg: &[u8],
+    memory: &mut Memory,
+    options: &Options,
+) -> Result<Stats> {
+    let kernel = object.kernel(kernel)?;
+    let threads = check(object, kernel, grid, block)?;
+    let arguments = arguments(kernel, grid, block, kernarg)?;
+    let mut space = Space::new(memory, &arguments, &object.image);
+    let mut stats = Stats::default();
+    let mut random = (options.seed != 0).then_some(Random(options.seed));
+    let total = grid.iter().fold(1u64, |n, g| n * u64::from(*g));
+    let mut waiting: std::collections::VecDeque<u64> = (0..total).collect();
+    let mut pick = |n: usize| random.as_mut().map_or(0, |r| r.below(n));
+    let mut active: Vec<Group> = Vec::new();
+    loop {
+        while active.len() < options.resident.max(1) && !waiting.is_empty() {
+            let n = waiting.remove(pick(waiting.len())).expect("`pick` stays below the length");
+            let (x, y) = (u64::from(grid[0]), u64::from(grid[1]));
+            let id = [(n % x) as u32, (n / x % y) as u32, (n / (x * y)) as u32];
+            active.push(start(object, kernel, id, block, threads, &arguments, options)?);
+        }
+        if active.is_empty() {
+            return Ok(stats);
+        }
+        let g = pick(active.len());
+        let group = &mut active[g];
+        let ready: Vec<_> = (0..group.waves.len()).filter(|w| group.waves[*w].1 == Status::Ready).collect();
+        if ready.is_empty() {
+            if group.waves.iter().all(|w| w.1 == Status::Done) {
+                let group = active.remove(g);
+                stats.workgroups += 1;
+                stats.traces.extend(group.waves.into_iter().filter_map(|w| w.0.trace).map(|t| *t));
+            } else {
+                // Everyone who is still running has arrived.
+                group.lds.barrier(group.waves.iter().map(|w| &w.0.outstanding));
+                group.waves.iter_mut().filter(|w| w.1 == Status::AtBarrier).for_each(|w| w.1 = Status::Ready);
+                stats.barriers += 1;
+            }
+            continue;
+        }
+        let w = ready[pick(ready.len())];
+        slice(object, group, w, &mut space, options, &mut stats)?;
+        // In the natural order a group that only sleeps must not starve the others.
+        if options.seed == 0 && active.len() > 1 && active[0].waves.iter().all(|w| w.1 != Status::Done) {
+            active.rotate_left(1);
+        }
+        let _ = g;
+    }
+}
+
+/// Runs one wave until it waits, ends, yields, or its turn is over.
+fn slice(
+    object: &CodeObject,
+    group: &mut Group,
+    w: usize,
+    space: &mut Space<'_>,
+    options: &Options,
+    stats: &mut Stats,
+) -> Result<()> {
+    let Group { id, lds, waves } = group;
+    let (wave, status) = &mut waves[w];
+    for _ in 0..options.quantum.max(1) {
+        let pc = wave.pc;
+        wave.current_pc = pc;
+        let step = match object.at(pc) {
+            None => Err(ErrorKind::NoInstruction(pc).into()),
+            _ if stats.instructions >= options.max_steps => Err(ErrorKind::StepLimit(options.max_steps).into()),
+            Some(decoded) => match &decoded.inst {
+                Err(kind) => Err(kind.clone().into()),
+                Ok(inst) => {
+                    isa::exec(&mut Context { wave, lds, space }, inst).map(|flow| (flow, pc + u64::from(inst.size)))
+                }
+            },
+        };
+        let (flow, next) = step.map_err(|fault| locate(object, fault, pc, *id, wave))?;
+        stats.instructions += 1;
+        wave.pc = if let Flow::Jump(target) = flow { target } else { next };
+        match flow {
+            Flow::Next | Flow::Jump(_) => {}
+            Flow::Yield => return Ok(()),
+            Flow::Barrier => {
+                *status = Status::AtBarrier;
+                return Ok(());
+            }
+            Flow::End => {
+                *status = Status::Done;
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+fn locate(object: &CodeObject, fault: Fault, pc: u64, workgroup: [u32; 3], wave: &Wave) -> GcnError {
+    let text = object.at(pc).map_or_else(|| "?".to_owned(), |d| d.text.clone());
+    let line = object.line(pc).map(|(file, line)| (file.to_owned(), line));
+    let site = Site { pc, text, line, workgroup, wave: wave.index, lane: fault.lane };
+    GcnError { kind: fault.kind, site: Some(Box::new(site)) }
+}
+
+/// A workgroup before its first instruction.
+fn start(
+    object: &CodeObject,
+    kernel: &Kernel,
+    id: [u32; 3],
+    block: [u32; 3],
+    threads: u32,
+    arguments: &[u8],
+    options: &Options,
+) -> Result<Group> {
+    let lanes = object.isa.lanes;
+    let d = &kernel.descriptor;
+    let count = (threads as usize).div_ceil(lanes);
+    let mut waves = Vec::with_capacity(count);
+    for index in 0..count {
+        let live = (threads as usize - index * lanes).min(lanes);
+        let exec = u64::MAX >> (64 - live);
+        let mut wave = Wave::new(index as u32, lanes, d.registers, d.mode, d.scratch as usize, exec);
+        let mut ids = Lanes::UNDEFINED;
+        for lane in 0..live {
+            let t = (index * lanes + lane) as u32;
+            let (x, y, z) = (t % block[0], t / block[0] % block[1], t / (block[0] * block[1]));
+            ids.v[lane] = x | y << 10 | z << 20;
+            ids.u[lane] = 0;
+        }
+        wave.preset_vector(0, ids);
+        scalars(&mut wave, kernel, id, arguments).map_err(|f| GcnError::from(f.kind))?;
+        // Firmware that preloads starts behind the loads that stand in for it.
+        wave.pc = kernel.entry + if d.preload.1 != 0 { PRELOAD_PROLOGUE } else { 0 };
+        wave.trace = options.record.then(|| Box::new(Trace::new(id, index as u32)));
+        waves.push((wave, Status::Ready));
+    }
+    Ok(Group { id, lds: Lds::new(d.lds as usize, count), waves })
+}
+
+/// Scalar start state: user registers in the descriptor's order, preloaded arguments, workgroup ids.
+fn scalars(wave: &mut Wave, kernel: &Kernel, id: [u32; 3], arguments: &[u8]) -> Result<(), Fault> {
+    let d = &kernel.descriptor;
+    let mut next = 0u16;
+    // Values that only a queue has stay undefined: using one is an error.
+    let order = [
+        (d.private_segment_buffer, 4, None),
+        (d.dispatch_ptr, 2, None),
+        (d.queue_ptr, 2, None),
+        (d.kernarg_ptr, 2, Some(KERNARG_ADDRESS)),
+        (d.dispatch_id, 2, Some(0)),
+        (d.flat_scratch_init, 2, None),
+        (d.private_segment_size, 1, Some(u64::from(d.scratch))),
+    ];
+    for (present, count, value) in order {
+        if !present {
+            continue;
+        }
+        if let Some(value) = value {
+            wave.set_scalar(next, count, Scalar::known(value))?;
+        }
+        next += count;
+    }
+    let (first, words) = d.preload;
+    for word in first..first + words {
+        let at = 4 * word as usize;
+        let bytes: Option<[u8; 4]> = arguments.get(at..at + 4).and_then(|b| b.try_into().ok());
+        if let Some(bytes) = bytes {
+            wave.set_scalar(next, 1, Scalar::known(u64::from(u32::from_le_bytes(bytes))))?;
+        }
+        next += 1;
+    }
+    if u32::from(next) > d.user_sgprs {
+        let what = format!("the descriptor asks for {next} user SGPRs but counts {}", d.user_sgprs);
+        return Err(ErrorKind::Object(what).into());
+    }
+    next = d.user_sgprs as u16;
+    for (axis, present) in d.workgroup_id.into_iter().enumerate() {
+        if present {
+            wave.set_scalar(next, 1, Scalar::known(u64::from(id[axis])))?;
+            next += 1;
+        }
+    }
+    Ok(())
+}

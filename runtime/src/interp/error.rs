@@ -1,0 +1,294 @@
+//! What a launch can report: errors and findings.
+
+use std::fmt;
+
+use lathe_dsl::ir::Location;
+
+/// Where something happened: source line, workgroup and thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Site {
+    /// The operation in the author's source.
+    pub location: Location,
+    /// Index of the workgroup in the grid (x, y, z).
+    pub block: [u32; 3],
+    /// Index of the thread in its workgroup (x, y, z).
+    pub thread: [u32; 3],
+    /// Number of the wave in its workgroup.
+    pub wave: u32,
+    /// Number of the lane in its wave.
+    pub lane: u32,
+}
+
+struct Triple([u32; 3]);
+
+impl fmt::Display for Triple {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({},{},{})", self.0[0], self.0[1], self.0[2])
+    }
+}
+
+/// The part after the location: `block (3,0,0), thread (17,0,0), wave 0, lane 17`.
+impl fmt::Display for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { block, thread, wave, lane, .. } = self;
+        write!(f, "block {}, thread {}, wave {wave}, lane {lane}", Triple(*block), Triple(*thread))
+    }
+}
+
+/// Direction of a memory access.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum AccessKind {
+    /// A load.
+    Read,
+    /// A store.
+    Write,
+}
+
+impl fmt::Display for AccessKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read of",
+            Self::Write => "write to",
+        })
+    }
+}
+
+/// Elements `first .. first + count`, for messages.
+struct Elements(u64, u32);
+
+impl fmt::Display for Elements {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.1 {
+            1 => write!(f, "element {}", self.0),
+            n => write!(f, "elements {}..{}", self.0, self.0 + u64::from(n)),
+        }
+    }
+}
+
+/// Why some thread does not come to a barrier.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Absence {
+    /// Control flow took it past the barrier.
+    PassedBy,
+    /// It has ended.
+    Ended,
+    /// It waits at another barrier.
+    Elsewhere(Location),
+}
+
+/// What a thread did wrong.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FaultKind {
+    /// An LDS access leaves the array that its pointer was made from.
+    #[error("{access} LDS array `{array}` at {}, which has {len} elements", Elements(*element, *count))]
+    LdsOutOfRange {
+        /// Load or store.
+        access: AccessKind,
+        /// The array.
+        array: &'static str,
+        /// First element accessed.
+        element: u64,
+        /// Elements accessed.
+        count: u32,
+        /// Elements the array has.
+        len: u32,
+    },
+    /// A load reads LDS that this workgroup never stored to.
+    #[error("read of LDS array `{array}` at element {element}, which was never written in this workgroup")]
+    LdsUninitialised {
+        /// The array.
+        array: &'static str,
+        /// First such element.
+        element: u64,
+    },
+    /// An LDS address is not a multiple of the element's size.
+    #[error("{access} LDS array `{array}` at LDS byte {address}, which is not aligned to its {bytes}-byte elements")]
+    LdsMisaligned {
+        /// Load or store.
+        access: AccessKind,
+        /// The array.
+        array: &'static str,
+        /// Byte address in the workgroup's LDS.
+        address: u32,
+        /// Bytes of an element.
+        bytes: u32,
+    },
+    /// Integer division or remainder by zero.
+    #[error("integer division by zero")]
+    DivisionByZero,
+    /// Some thread waits at a barrier that another one does not reach. The site is the waiting thread's.
+    #[error("barrier not reached by all threads: this one waits, thread {} {}", Triple(*missing), Why(*absence))]
+    BarrierNotReached {
+        /// A thread that does not reach it.
+        missing: [u32; 3],
+        /// What it does instead.
+        absence: Absence,
+    },
+    /// A wave ran more instructions than [`super::Options::step_limit`] allows; the site is the loop it is in.
+    #[error("loop still running after {limit} instructions of its wave")]
+    StepLimit {
+        /// The limit.
+        limit: u64,
+    },
+    /// A buffer access that [`super::Options::strict_bounds`] makes an error.
+    #[error("{0}")]
+    Buffer(BufferAccess),
+}
+
+struct Why(Absence);
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Absence::PassedBy => f.write_str("does not take this path"),
+            Absence::Ended => f.write_str("has ended"),
+            Absence::Elsewhere(at) => write!(f, "waits at {at}"),
+        }
+    }
+}
+
+/// What a thread did wrong, and where.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{}: {kind} ({site})", site.location)]
+pub struct Fault {
+    /// Where.
+    pub site: Site,
+    /// What.
+    pub kind: FaultKind,
+}
+
+/// What is unusual about a buffer access.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[non_exhaustive]
+pub enum FindingKind {
+    /// It begins at or past the buffer's end: the load gave 0, the store was dropped.
+    OutOfRange,
+    /// It begins within the buffer and ends past it: the load gave 0 in every element, the store was dropped whole.
+    Straddle,
+    /// Its byte offset is not a multiple of the element's size, which some targets fault on.
+    Misaligned,
+    /// It reads bytes that nobody ever wrote ([`super::GlobalBuffer::uninit`]).
+    Uninitialised,
+}
+
+/// An unusual buffer access.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BufferAccess {
+    /// What is unusual.
+    pub kind: FindingKind,
+    /// Load or store.
+    pub access: AccessKind,
+    /// Name of the buffer parameter.
+    pub buffer: &'static str,
+    /// Byte offset of the access.
+    pub offset: u64,
+    /// Bytes of the access.
+    pub bytes: u32,
+    /// Bytes of the buffer.
+    pub extent: u64,
+}
+
+impl fmt::Display for BufferAccess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, access, buffer, offset, bytes, extent } = self;
+        let end = offset + u64::from(*bytes);
+        match kind {
+            FindingKind::OutOfRange => {
+                write!(f, "{access} buffer `{buffer}` at bytes {offset}..{end}, which has {extent} bytes")
+            }
+            FindingKind::Straddle => {
+                write!(f, "{access} buffer `{buffer}` at bytes {offset}..{end} straddles its end at byte {extent}")
+            }
+            FindingKind::Misaligned => {
+                write!(f, "{access} buffer `{buffer}` at byte {offset}, which is not aligned to the accessed elements")
+            }
+            FindingKind::Uninitialised => {
+                write!(f, "{access} buffer `{buffer}` at bytes {offset}..{end}, some of which were never written")
+            }
+        }
+    }
+}
+
+/// Unusual but defined buffer accesses of one operation.
+///
+/// Site and access are those of the first thread of the lowest workgroup that made one, whatever the schedule.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// Where it was seen first.
+    pub site: Site,
+    /// What was seen first.
+    pub access: BufferAccess,
+    /// How many accesses of this kind the operation made, over all lanes and workgroups.
+    pub count: u64,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} ({}", self.site.location, self.access, self.site)?;
+        match self.count {
+            1 => f.write_str(")"),
+            n => write!(f, "; {n} such accesses)"),
+        }
+    }
+}
+
+/// Why a kernel cannot be run, or what went wrong when it ran.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The kernel breaks a rule of Kernel IR (the verifier was not run).
+    #[error("{}kernel `{kernel}`: {message}", At(*location))]
+    Malformed {
+        /// Its name.
+        kernel: String,
+        /// The operation to blame, if any.
+        location: Option<Location>,
+        /// What is wrong.
+        message: String,
+    },
+    /// Number of arguments.
+    #[error("kernel `{kernel}` takes {expected} arguments, {given} were given")]
+    ArgumentCount {
+        /// Kernel name.
+        kernel: String,
+        /// Parameters it has.
+        expected: usize,
+        /// Arguments given.
+        given: usize,
+    },
+    /// An argument does not fit its parameter.
+    #[error("kernel `{kernel}`: argument `{param}` {message}")]
+    Argument {
+        /// Kernel name.
+        kernel: String,
+        /// Name of the parameter.
+        param: &'static str,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A host access leaves the buffer.
+    #[error("bytes {offset}..{} of a buffer of {extent} bytes", offset.saturating_add(*bytes))]
+    HostAccess {
+        /// First byte.
+        offset: usize,
+        /// Bytes accessed.
+        bytes: usize,
+        /// Bytes the buffer has.
+        extent: usize,
+    },
+    /// A thread did something undefined.
+    #[error(transparent)]
+    Fault(#[from] Box<Fault>),
+}
+
+struct At(Option<Location>);
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(location) => write!(f, "{location}: "),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! The interpreter of Kernel IR: the engine of device `cpu`, and the definition of what every operation means.
+//!
+//! A [`Kernel`](lathe_dsl::ir::Kernel) is flattened once into a [`Program`]: a linear list of typed instructions over
+//! rows of lanes, with jumps and a mask stack in place of structured control flow. [`launch`] runs it: a wave executes
+//! its lanes in lock step, the waves of a workgroup take turns between barriers, workgroups run in parallel on the
+//! host's threads. Undefined behaviour of the kernel is a located [`Fault`]; what is defined but suspicious (a buffer
+//! access out of range) is a [`Finding`] in the [`Report`].
+
+mod alu;
+mod error;
+mod findings;
+mod flatten;
+mod lds;
+mod memory;
+mod program;
+mod registers;
+mod schedule;
+#[cfg(test)]
+mod tests;
+mod wave;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use lathe_dsl::ir::{Access, ParamKind};
+
+pub use error::{Absence, AccessKind, BufferAccess, Error, Fault, FaultKind, Finding, FindingKind, Site};
+pub use memory::GlobalBuffer;
+pub use program::Program;
+
+use findings::Findings;
+use lds::Lds;
+use schedule::Group;
+use wave::Context;
+
+/// An argument of a launch.
+#[derive(Clone, Copy, Debug)]
+pub enum ArgValue<'a> {
+    /// For a buffer parameter; its extent must be the declared one.
+    Buffer(&'a GlobalBuffer),
+    /// For a scalar parameter: its bits, zero-extended to 64.
+    Scalar(u64),
+}
+
+/// How to run a launch. The default: all host threads, waves in order, no limits.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Interleaves the waves of every workgroup at random, the same way for the same seed. `None`: each wave runs up
+    /// to the next barrier, in order.
+    pub seed: Option<u64>,
+    /// Host threads; `None` for as many as the host has.
+    pub threads: Option<usize>,
+    /// Makes buffer accesses that leave their buffer faults instead of findings.
+    pub strict_bounds: bool,
+    /// Instructions that a wave may execute in one workgroup before a loop in it counts as endless; `None` for no
+    /// limit.
+    pub step_limit: Option<u64>,
+    /// Findings to report at most.
+    pub max_findings: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { seed: None, threads: None, strict_bounds: false, step_limit: None, max_findings: 64 }
+    }
+}
+
+/// What a finished launch did.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Report {
+    /// Unusual buffer accesses, one an operation and kind, in code order.
+    pub findings: Vec<Finding>,
+    /// Findings left out because of [`Options::max_findings`].
+    pub findings_omitted: usize,
+    /// Workgroups run.
+    pub blocks: u64,
+    /// Instructions of the [`Program`] executed by all waves.
+    pub instructions: u64,
+    /// The same, each counted once an active lane.
+    pub lane_ops: u64,
+}
+
+/// What the workers of a launch share.
+struct Shared<'a> {
+    program: &'a Program,
+    buffers: Vec<&'a GlobalBuffer>,
+    scalars: Vec<u64>,
+    options: &'a Options,
+    blocks: u64,
+    next: AtomicU64,
+    /// Lowest workgroup that failed so far.
+    failed: AtomicU64,
+}
+
+/// What one worker did.
+#[derive(Default)]
+struct Outcome {
+    findings: Findings,
+    instructions: u64,
+    lane_ops: u64,
+    failure: Option<(u64, Box<Fault>)>,
+}
+
+/// Runs a kernel to its end and leaves its results in the buffers among `args` (in parameter order).
+///
+/// Results and errors do not depend on the number of host threads, unless workgroups race for the same bytes.
+///
+/// # Errors
+/// [`Error::ArgumentCount`] and [`Error::Argument`] if the arguments do not fit the kernel's parameters; nothing ran
+/// then. [`Error::Fault`] if a thread does something undefined: the first fault of the lowest workgroup that has one.
+/// Other workgroups may have run and stored.
+pub fn launch(program: &Program, args: &[ArgValue<'_>], options: &Options) -> Result<Report, Error> {
+    let nothing = GlobalBuffer::zeroed(0);
+    check_args(program, args)?;
+    let blocks = program.grid.iter().fold(1u64, |n, d| n.saturating_mul(u64::from(*d)));
+    let shared = Shared {
+        program,
+        buffers: args.iter().map(|a| if let ArgValue::Buffer(b) = a { *b } else { &nothing }).collect(),
+        scalars: args.iter().map(|a| if let ArgValue::Scalar(bits) = a { *bits } else { 0 }).collect(),
+        options,
+        blocks,
+        next: AtomicU64::new(0),
+        failed: AtomicU64::new(u64::MAX),
+    };
+    let host = || std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = options.threads.unwrap_or_else(host).max(1).min(usize::try_from(blocks).unwrap_or(usize::MAX));
+    let work = || if program.wave == 64 { worker::<64>(&shared) } else { worker::<32>(&shared) };
+    let outcomes = std::thread::scope(|scope| {
+        // A host that refuses a thread just gets fewer.
+        let handles: Vec<_> =
+            (1..threads).map_while(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok()).collect();
+        let mut outcomes = vec![work()];
+        for handle in handles {
+            match handle.join() {
+                Ok(outcome) => outcomes.push(outcome),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        outcomes
+    });
+
+    let mut total = Outcome::default();
+    for outcome in outcomes {
+        total.findings.merge(outcome.findings);
+        total.instructions += outcome.instructions;
+        total.lane_ops += outcome.lane_ops;
+        total.failure = [total.failure, outcome.failure].into_iter().flatten().min_by_key(|(block, _)| *block);
+    }
+    if let Some((_, fault)) = total.failure {
+        return Err(Error::Fault(fault));
+    }
+    let (findings, findings_omitted) = total.findings.into_report(options.max_findings);
+    let Outcome { instructions, lane_ops, .. } = total;
+    Ok(Report { findings, findings_omitted, blocks, instructions, lane_ops })
+}
+
+/// Takes workgroups in order until there are none left or a lower one has failed.
+fn worker<const W: usize>(shared: &Shared<'_>) -> Outcome {
+    let program = shared.program;
+    let mut outcome = Outcome::default();
+    let mut group = Group::<W>::new(program);
+    let mut lds = Lds::new(program);
+    loop {
+        let number = shared.next.fetch_add(1, Ordering::Relaxed);
+        if number >= shared.blocks || number > shared.failed.load(Ordering::Relaxed) {
+            break;
+        }
+        let [x, y, _] = program.grid.map(u64::from);
+        let block = [number % x, number / x % y, number / x / y].map(|i| i as u32);
+        let mut cx = Context {
+            program,
+            buffers: &shared.buffers,
+            scalars: &shared.scalars,
+            block,
+            block_number: number,
+            lds: &mut lds,
+            findings: &mut outcome.findings,
+            strict_bounds: shared.options.strict_bounds,
+            step_limit: shared.options.step_limit.unwrap_or(u64::MAX),
+        };
+        if let Err(fault) = group.run(&mut cx, shared.options.seed) {
+            shared.failed.fetch_min(number, Ordering::Relaxed);
+            // Numbers only rise, so this worker has nothing lower left.
+            outcome.failure = Some((number, fault));
+            break;
+        }
+    }
+    (outcome.instructions, outcome.lane_ops) = group.counts();
+    outcome
+}
+
+fn check_args(program: &Program, args: &[ArgValue<'_>]) -> Result<(), Error> {
+    let kernel = || program.name.clone();
+    if args.len() != program.params.len() {
+        return Err(Error::ArgumentCount { kernel: kernel(), expected: program.params.len(), given: args.len() });
+    }
+    for (i, (param, arg)) in program.params.iter().zip(args).enumerate() {
+        let refuse = |message| Err(Error::Argument { kernel: kernel(), param: param.name, message });
+        match (param.kind, arg) {
+            (ParamKind::Buffer { elem, len, access, .. }, ArgValue::Buffer(buffer)) => {
+                let declared = len * u64::from(elem.bytes());
+                if buffer.len() as u64 != declared {
+                    let given = buffer.len();
+                    return refuse(format!("has {given} bytes; {len} elements of {elem} have {declared}"));
+                }
+                // Buffers of a launch overlap only if all are read only.
+                let clash = program.params.iter().zip(args).take(i).find(|(other, a)| {
+                    let reads = |kind| matches!(kind, ParamKind::Buffer { access: Access::Read, .. });
+                    let writes = access != Access::Read || !reads(other.kind);
+                    writes && matches!(a, ArgValue::Buffer(b) if std::ptr::eq(*b, *buffer))
+                });
+                if let Some((other, _)) = clash {
+                    return refuse(format!("is the same buffer as `{}`, and one of them is written", other.name));
+                }
+            }
+            (ParamKind::Scalar(s), ArgValue::Scalar(bits)) => {
+                if bits & !(u64::MAX >> (64 - s.bits())) != 0 {
+                    return refuse(format!("is {bits:#x}, which does not fit {s}"));
+                }
+            }
+            (ParamKind::Buffer { elem, .. }, ArgValue::Scalar(_)) => {
+                return refuse(format!("is a buffer of {elem}, a scalar was given"));
+            }
+            (ParamKind::Scalar(s), ArgValue::Buffer(_)) => {
+                return refuse(format!("is a scalar of type {s}, a buffer was given"));
+            }
+        }
+    }
+    Ok(())
+}

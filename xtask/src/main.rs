@@ -1,0 +1,154 @@
+//! The project's chores: `cargo xtask demo`, `cargo xtask test` and what else [`USAGE`] lists.
+//!
+//! Everything is built in the release profile, so that the demo, the tests and the checks share one build of MLIR's
+//! bindings.
+
+mod binary;
+mod book;
+mod run;
+mod setup;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use run::{Report, cargo, command};
+
+const USAGE: &str = "\
+usage: cargo xtask VERB
+
+  demo          install what is missing, build, combine the shards of a decode step on the CPU device
+  test          install what is missing; formatting, lints, documentation, all tests
+  bless         accept the golden IR as it is now
+  gcn-coverage  hold the instructions of every golden AMD object against those that device gcn executes";
+
+/// Crates that must build, test and document on a machine without LLVM, as they are without their feature `jit`.
+const WITHOUT_LLVM: [&str; 7] =
+    ["-p", "lathe-dsl", "-p", "lathe-runtime", "-p", "lathe-kernels", "--no-default-features"];
+/// Crates that need LLVM to build; none may be among the dependencies of those.
+const LLVM_CRATES: [&str; 6] = ["melior", "mlir-sys", "inkwell", "llvm-sys", "tblgen", "lathe-codegen"];
+/// Where build scripts look for LLVM.
+const LLVM_PREFIXES: [&str; 3] = ["MLIR_SYS_220_PREFIX", "TABLEGEN_220_PREFIX", "LLVM_SYS_221_PREFIX"];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let verb = match arguments.as_slice() {
+        [verb] => verb.as_str(),
+        _ => "",
+    };
+    let mut report = Report::default();
+    let done = match verb {
+        "demo" => demo(&mut report),
+        "test" => test(&mut report),
+        "bless" => bless(&mut report),
+        "gcn-coverage" => gcn_coverage(&mut report),
+        "help" | "--help" | "-h" => {
+            println!("{USAGE}");
+            return ExitCode::SUCCESS;
+        }
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    report.print();
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn demo(report: &mut Report) -> Result<(), String> {
+    report.step("Debian packages", setup::install)?;
+    report.step("build", build_lathe)?;
+    report.step("mla_combine on the CPU device", || {
+        let job = ["run", "mla_combine", "--set", "ranks=8", "--set", "tokens=8", "--device", "cpu"];
+        command(lathe_binary()?).args(job).run()
+    })
+}
+
+fn test(report: &mut Report) -> Result<(), String> {
+    report.step("format", || cargo("fmt").args(["--all", "--check"]).run())?;
+    report.step("book", || book::check(&root()))?;
+    // Before anything is installed, and with LLVM hidden where it is there already.
+    report.step("without LLVM: dependencies", dependencies_without_llvm)?;
+    report.step("without LLVM: lints", || lints(&hide_llvm, &WITHOUT_LLVM))?;
+    report.step("without LLVM: tests", || hide_llvm(cargo("test").arg("--release").args(WITHOUT_LLVM)).run())?;
+    report.step("without LLVM: documentation", || documentation(&hide_llvm, &WITHOUT_LLVM))?;
+    report.step("Debian packages", setup::install)?;
+    report.step("lints", || lints(&|c| c, &["--workspace"]))?;
+    report.step("documentation", || documentation(&|c| c, &["--workspace"]))?;
+    report.step("build", build_lathe)?;
+    report.step("binary", || binary::check(&lathe_binary()?))?;
+    report.step("tests", || cargo("test").args(["--release", "--workspace"]).env("INSTA_UPDATE", "no").run())?;
+    if cargo("deny").arg("--version").quiet() {
+        report.step("licences and sources", || cargo("deny").args(["check", "bans", "licenses", "sources"]).run())?;
+    }
+    Ok(())
+}
+
+fn bless(report: &mut Report) -> Result<(), String> {
+    report.step("Debian packages", setup::install)?;
+    report.step("golden IR", || integration_tests("golden", "always"))
+}
+
+fn gcn_coverage(report: &mut Report) -> Result<(), String> {
+    report.step("Debian packages", setup::install)?;
+    report.step("instructions of the golden AMD objects", || integration_tests("gcn_coverage", "no"))
+}
+
+/// Runs the integration tests whose names hold `filter`, showing what they print; an error where there is none.
+fn integration_tests(filter: &str, insta_update: &str) -> Result<(), String> {
+    let tests = || cargo("test").args(["--release", "--package", "lathe-tests", "--test", "lathe", filter, "--"]);
+    if !tests().arg("--list").output()?.contains(": test") {
+        return Err(format!("no test of lathe-tests is called {filter}"));
+    }
+    tests().arg("--nocapture").env("INSTA_UPDATE", insta_update).run()
+}
+
+/// Builds `lathe` with the features that the tests of the whole workspace use, so that both share one build.
+fn build_lathe() -> Result<(), String> {
+    cargo("build").args(["--release", "--workspace", "--bin", "lathe"]).run()
+}
+
+fn lints(prepare: &dyn Fn(run::Command) -> run::Command, packages: &[&str]) -> Result<(), String> {
+    let clippy = cargo("clippy").args(["--release", "--all-targets"]).args(packages.iter().copied());
+    prepare(clippy.args(["--", "-D", "warnings"])).run()
+}
+
+fn documentation(prepare: &dyn Fn(run::Command) -> run::Command, packages: &[&str]) -> Result<(), String> {
+    let doc = cargo("doc").args(["--release", "--no-deps"]).args(packages.iter().copied());
+    prepare(doc.env("RUSTDOCFLAGS", "-D warnings")).run()
+}
+
+/// Lets a command find no LLVM, wherever it is installed.
+fn hide_llvm(command: run::Command) -> run::Command {
+    LLVM_PREFIXES.iter().fold(command, |command, name| command.env(name, "/nonexistent"))
+}
+
+/// A build that was made with LLVM could be reused unseen with LLVM hidden, so the dependencies are looked at too.
+fn dependencies_without_llvm() -> Result<(), String> {
+    let tree = cargo("tree").args(WITHOUT_LLVM).args(["--edges", "normal,build,dev", "--prefix", "none"]).output()?;
+    let found: Vec<&str> =
+        tree.lines().filter(|line| line.split(' ').next().is_some_and(|name| LLVM_CRATES.contains(&name))).collect();
+    if tree.lines().count() < 3 || !found.is_empty() {
+        return Err(format!("crates that need LLVM: {found:?}, in\n{tree}"));
+    }
+    println!("none of {}", LLVM_CRATES.join(", "));
+    Ok(())
+}
+
+/// The root of the checkout: told by cargo at run time, since checkouts that share a target folder share this program.
+fn root() -> PathBuf {
+    let own = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| env!("CARGO_MANIFEST_DIR").into());
+    Path::new(&own).join("..")
+}
+
+/// Where [`build_lathe`] leaves the binary: beside this program's own profile, whatever the target folder is called.
+fn lathe_binary() -> Result<PathBuf, String> {
+    let own = std::env::current_exe().map_err(|e| format!("cannot tell where xtask lies: {e}"))?;
+    let target = own.parent().and_then(Path::parent).ok_or("xtask lies in no target folder")?;
+    Ok(target.join("release").join("lathe"))
+}
