@@ -2,7 +2,7 @@
 //!
 //! Plain data without any compiler behind it, so that a runtime built without LLVM can hold it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::target::Target;
 
@@ -49,7 +49,7 @@ pub struct StageTime {
 }
 
 /// Static resources of a compiled kernel. `None` where the target does not tell.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resources {
     /// AMD: vector registers a lane.
     pub vgpr: Option<u32>,

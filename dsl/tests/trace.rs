@@ -119,3 +119,19 @@ fn words_pack_and_unpack_bf16() {
     assert!(text.contains("bf16x2 = convert"), "{text}");
     assert!(text.contains("u32 = bitcast"), "{text}");
 }
+
+#[test]
+fn a_kernel_survives_being_written_and_read() {
+    let k = kernel(|k| {
+        let lds = k.lds::<f32>("rows", 64);
+        k.if_(k.thread_id(Axis::X).lt(7), || k.ptr_store(k.constant(f32::NAN), lds + k.thread_id(Axis::X)));
+        k.barrier();
+        k.for_range(0, 4, 1, k.constant(1.0f32), |_, x| x * x);
+    });
+    let text = serde_json::to_string(&k).unwrap();
+    let back: Kernel = serde_json::from_str(&text).unwrap();
+    assert_eq!((&back, &back.locations), (&k, &k.locations));
+    assert_eq!(back.to_string(), k.to_string());
+    let again: Kernel = serde_json::from_str(&text).unwrap();
+    assert!(std::ptr::eq(again.lds[0].name, back.lds[0].name), "a name is kept once");
+}

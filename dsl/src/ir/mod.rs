@@ -7,13 +7,22 @@ mod op;
 mod print;
 mod types;
 
+use std::collections::HashSet;
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use serde::{Deserialize, Deserializer, Serialize};
 
 pub use op::{Axis, BinaryOp, Bits, OffsetUnit, Op, Predicate, UnaryOp};
 pub use types::{Scalar, Type};
 
+/// A name from the author's source.
+///
+/// An alias, because serde's derive takes a field of type `&str` for one that borrows from its input.
+pub type Name = &'static str;
+
 /// An SSA value: index into [`Kernel::values`].
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Value(pub u32);
 
 impl Value {
@@ -30,14 +39,15 @@ impl fmt::Debug for Value {
 }
 
 /// Number of an operation in its kernel, in trace order from 1; the "line" that object line tables carry.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct OpNumber(pub u32);
 
 /// Where in the author's Rust source an operation was written.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Location {
     /// Path relative to the workspace.
-    pub file: &'static str,
+    #[serde(deserialize_with = "interned")]
+    pub file: Name,
     /// From 1.
     pub line: u32,
     /// From 1.
@@ -60,7 +70,7 @@ impl fmt::Display for Location {
 }
 
 /// One operation with its results.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Inst {
     /// Its number; [`Kernel::location`] maps it to the source.
     pub number: OpNumber,
@@ -71,7 +81,7 @@ pub struct Inst {
 }
 
 /// A straight list of operations with parameters at its head and yields at its end.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Block {
     /// Values the block starts with (loop index, carried values).
     pub params: Vec<Value>,
@@ -82,7 +92,7 @@ pub struct Block {
 }
 
 /// How a kernel uses a buffer parameter. Buffers of one launch never overlap unless all are read only.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Access {
     /// Only loads.
     Read,
@@ -93,10 +103,11 @@ pub enum Access {
 }
 
 /// A kernel parameter; parameter `i` is `Value(i)`.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Param {
     /// As declared in the argument struct.
-    pub name: &'static str,
+    #[serde(deserialize_with = "interned")]
+    pub name: Name,
     /// What is passed.
     pub kind: ParamKind,
 }
@@ -113,7 +124,7 @@ impl Param {
 
 /// What a parameter is. Kernel ABI: parameters in order, each at its natural alignment;
 /// a buffer is its 64-bit device address (the extent is part of the build key), a scalar its bits.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum ParamKind {
     /// Global memory.
     Buffer {
@@ -149,10 +160,11 @@ impl ParamKind {
 }
 
 /// An array in the workgroup's LDS.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct LdsArray {
     /// For messages and printed IR.
-    pub name: &'static str,
+    #[serde(deserialize_with = "interned")]
+    pub name: Name,
     /// Element type.
     pub elem: Scalar,
     /// Extent in elements.
@@ -162,7 +174,7 @@ pub struct LdsArray {
 }
 
 /// Launch shape and launch hints of a kernel.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Launch {
     /// Workgroups along x, y, z.
     pub grid: [u32; 3],
@@ -195,7 +207,7 @@ impl Launch {
 ///
 /// Two kernels are equal, and print the same, if they do the same; where they were written plays no part
 /// ([`Kernel::locations`] is left out of `==` and of the printed form).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Kernel {
     /// Entry point's name: letters, digits, `_`.
     pub name: String,
@@ -296,6 +308,19 @@ impl PartialEq for Kernel {
 }
 
 impl Eq for Kernel {}
+
+/// Names that are read back are kept for the rest of the process, each once however often it is read.
+fn interned<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Name, D::Error> {
+    static NAMES: Mutex<Option<HashSet<Name>>> = Mutex::new(None);
+    let name = String::deserialize(deserializer)?;
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    let names = names.get_or_insert_default();
+    Ok(names.get(name.as_str()).copied().unwrap_or_else(|| {
+        let name: Name = name.leak();
+        names.insert(name);
+        name
+    }))
+}
 
 /// New numbers for [`Kernel::normalised`].
 struct Order {

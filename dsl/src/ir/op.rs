@@ -1,13 +1,15 @@
 //! Operations of Kernel IR: what each one means. The CPU device executes exactly this.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Block, Value};
 
 /// A compile-time constant of a scalar type: its bits, zero-extended to 64.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Bits(pub u64);
 
 /// Axis of the launch grid or of the workgroup.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Axis {
     /// Fastest running.
     X,
@@ -25,7 +27,7 @@ impl Axis {
 }
 
 /// Operations with one operand; operand and result have the same type, element by element.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum UnaryOp {
     /// Negation: of a float exact (−0 for 0; a NaN stays a NaN); integers wrap.
     Neg,
@@ -40,7 +42,7 @@ pub enum UnaryOp {
 }
 
 /// Operations with two operands of one type, the result's, element by element.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum BinaryOp {
     /// Sum. Floats round to nearest even, once; integers wrap.
     Add,
@@ -71,7 +73,7 @@ pub enum BinaryOp {
 }
 
 /// Comparisons; float comparisons with a NaN are false, except [`Predicate::Ne`], which is then true.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Predicate {
     /// a = b
     Eq,
@@ -88,7 +90,7 @@ pub enum Predicate {
 }
 
 /// What the offset of a buffer access counts.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum OffsetUnit {
     /// Bytes from the buffer's start.
     Bytes,
@@ -97,7 +99,7 @@ pub enum OffsetUnit {
 }
 
 /// One operation. Operand and result types are checked by [`crate::verify`].
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Op {
     /// A constant; of a vector type, the same in every element.
     Const(Bits),

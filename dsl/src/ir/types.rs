@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// Element type of every Kernel IR value.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Scalar {
     /// Truth value; one bit in registers, never in memory.
     Bool,
@@ -71,7 +73,7 @@ impl fmt::Display for Scalar {
 }
 
 /// Type of a Kernel IR value.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Type {
     /// One element a lane.
     Scalar(Scalar),
