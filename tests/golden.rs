@@ -13,10 +13,15 @@ use crate::{GOLDEN, compiled};
 /// The LLVM whose output the snapshots hold.
 const LLVM: &str = "22.1.8";
 
-fn pin(name: &str, target: Target, level: &str, text: &str) {
+/// Compares a text with the snapshot of this name.
+pub fn pin_text(name: &str, text: &str) {
     insta::with_settings!({ snapshot_path => "snapshots", prepend_module_to_snapshot => false, omit_expression => true }, {
-        insta::assert_snapshot!(format!("{name}.{target}.{level}"), text);
+        insta::assert_snapshot!(name, text);
     });
+}
+
+fn pin(name: &str, target: Target, level: &str, text: &str) {
+    pin_text(&format!("{name}.{target}.{level}"), text);
 }
 
 /// Whether the levels that LLVM makes can be compared.

@@ -1,5 +1,6 @@
 //! Tests across crates. One binary, a file a promise.
 
+mod gcn;
 mod golden;
 
 use lathe_codegen::Options;

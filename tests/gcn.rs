@@ -1,0 +1,188 @@
+//! Promise: the AMD code object that is emitted, run as it stands, gives what the Rust stage means; and a wait or barrier
+//! that it needs cannot be taken out unseen.
+
+use std::fmt::Write as _;
+
+use lathe_codegen::mnemonics;
+use lathe_dsl::Target;
+use lathe_kernels::mla::combine::MlaCombine;
+use lathe_kernels::mla::problem::Problem;
+use lathe_kernels::mla::reference::combine;
+use lathe_kernels::registry::Entry;
+use lathe_runtime::Engine;
+use lathe_runtime::gcn::mutate::{candidates, verdict, without};
+use lathe_runtime::gcn::{self, CodeObject, ErrorKind, GcnError, Memory, Options, Stats, is_implemented};
+
+use crate::{GOLDEN, compiled};
+
+/// Three-way agreement: each device must equal the plain-Rust stage bit for bit, on the same input.
+#[test]
+fn the_code_object_the_interpreter_and_plain_rust_agree() {
+    let entry = Entry::find("mla_combine").unwrap();
+    for (ranks, tokens) in [(1, 8), (2, 8), (4, 8), (8, 8), (1, 1), (2, 3), (4, 5), (8, 2), (2, 101)] {
+        let settings = [("ranks".to_owned(), ranks.to_string()), ("tokens".to_owned(), tokens.to_string())];
+        let build = entry.build(&settings).unwrap();
+        for seed in [0, 1, 2] {
+            for device in ["cpu", "gcn:gfx950"] {
+                let engine = Engine::open(device, Some(seed)).unwrap();
+                let report = build.run(&engine, seed).unwrap();
+                assert!(report.ok, "{device} ranks {ranks} tokens {tokens} seed {seed}: {:?}", report.checks);
+                assert_eq!(report.checks[0].max_abs_error, 0.0);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_golden_amd_object_uses_only_implemented_instructions() {
+    let mut gaps = vec![];
+    for target in Target::all().filter(|t| t.chip().arch == lathe_dsl::Arch::Amdgpu) {
+        for (name, key) in GOLDEN {
+            let used = mnemonics(&compiled(&key, target)).unwrap();
+            assert!(used.len() > 20, "{name} for {target} has a real kernel's variety");
+            let missing = used.keys().filter(|m| !is_implemented(target, m).unwrap());
+            gaps.extend(missing.map(|m| format!("{name} for {target}: {m}")));
+            println!("{name} for {target}: {} mnemonics", used.len());
+        }
+        println!("{target}: {} mnemonics implemented", gcn::implemented_mnemonics(target).unwrap().len());
+    }
+    assert!(gaps.is_empty(), "not implemented:\n{}", gaps.join("\n"));
+}
+
+/// A compiled kernel with its input in memory, to be run again and again.
+struct Bench {
+    key: MlaCombine,
+    object: CodeObject,
+    symbol: String,
+    problem: Problem,
+}
+
+impl Bench {
+    fn new(key: MlaCombine) -> Self {
+        let artifact = compiled(&key, Target::GFX950);
+        let object = CodeObject::load(&artifact.code, Target::GFX950).unwrap();
+        let problem = Problem::new(key.ranks as usize, key.tokens as usize, 5);
+        Self { key, object, symbol: artifact.symbol, problem }
+    }
+
+    /// Runs `object` in place of the kernel's own; also tells whether the output is right.
+    fn run(&self, object: &CodeObject, options: &Options) -> Result<(Stats, bool), GcnError> {
+        let mut memory = Memory::default();
+        let mut put = |bytes: Vec<u8>| {
+            let address = memory.alloc(bytes.len());
+            memory.write(address, &bytes).unwrap();
+            address
+        };
+        let expected =
+            combine(self.key.ranks as usize, self.key.tokens as usize, &self.problem.partial, &self.problem.lse);
+        let partial = put(self.problem.partial.iter().flat_map(|x| x.to_bits().to_le_bytes()).collect());
+        let lse = put(self.problem.lse.iter().flat_map(|x| x.to_le_bytes()).collect());
+        let latents = put(vec![0xA5; expected.len() * 2]);
+        let kernarg: Vec<u8> = [partial, lse, latents].iter().flat_map(|a| a.to_le_bytes()).collect();
+        let launch = lathe_dsl::Kernel::launch(&self.key);
+        let stats = gcn::launch(object, &self.symbol, launch.grid, launch.block, &kernarg, &mut memory, options)?;
+        let got = memory.read(latents, expected.len() * 2)?;
+        let right = got.chunks(2).zip(&expected).all(|(g, e)| g == e.to_bits().to_le_bytes());
+        Ok((stats, right))
+    }
+}
+
+/// Every `s_waitcnt` and `s_barrier` is replaced by `s_nop`, one at a time. Whether that must be noticed is decided by
+/// `verdict`, an analysis of what the intact run did that shares no code with the checks; the snapshot lists what it
+/// says of each, so that one that is not needed stands there with the reason.
+#[test]
+fn a_missing_wait_or_barrier_is_found() {
+    let keys = [(1, 8), (8, 8), (2, 101)].map(|(ranks, tokens)| MlaCombine { ranks, tokens });
+    for key in keys {
+        let bench = Bench::new(key);
+        let intact = Options { record: true, ..Options::default() };
+        let (stats, right) = bench.run(&bench.object, &intact).unwrap();
+        assert!(right);
+        let all = candidates(&bench.object, &bench.symbol).unwrap();
+        assert!(all.iter().any(|c| c.text.starts_with("s_barrier")) && all.len() > 3);
+        let mut listing = String::new();
+        let mut needed = 0;
+        for candidate in &all {
+            let verdict = verdict(&stats.traces, candidate.pc);
+            let mutant = without(&bench.object, candidate.pc).unwrap();
+            // A race shows in every order of the waves: it is a missing order, not a bad one.
+            let errors: Vec<_> = [0, 1, 2, 3]
+                .iter()
+                .filter_map(|seed| bench.run(&mutant, &Options { seed: *seed, ..Options::default() }).err())
+                .collect();
+            let reason = match errors.first() {
+                Some(e) => {
+                    // Without its barrier a wave may read LDS before another one has written it at all.
+                    let unwritten = matches!(e.kind, ErrorKind::Undefined { .. }) && candidate.text == "s_barrier";
+                    let as_meant = matches!(
+                        e.kind,
+                        ErrorKind::UseBeforeWait { .. } | ErrorKind::LdsRace { .. } | ErrorKind::LdsBeforeWait { .. }
+                    );
+                    assert!(unwritten || as_meant, "{key:?} {candidate:?}: noticed, but as something else: {e}");
+                    let site = e.site.as_ref().expect("a place");
+                    assert!(site.line.is_some(), "{e}");
+                    e.kind.to_string()
+                }
+                None => format!("not needed: {verdict:?}"),
+            };
+            assert_eq!(
+                errors.len(),
+                if verdict.is_needed() { 4 } else { 0 },
+                "{key:?} {candidate:?}: the trace says {verdict:?}, the runs say {errors:?}"
+            );
+            needed += u32::from(verdict.is_needed());
+            writeln!(listing, "{}: {reason}", candidate.text).unwrap();
+        }
+        assert!(needed >= 3, "{listing}");
+        println!("{key:?}: {needed} of {} are needed, all found", all.len());
+        crate::golden::pin_text(&format!("mutants.ranks_{}.tokens_{}", key.ranks, key.tokens), &listing);
+    }
+}
+
+/// The author's own line is in the error, found through the object's line table.
+#[test]
+fn an_error_names_the_authors_line() {
+    use lathe_dsl::prelude::*;
+    use lathe_runtime::DeviceBuffer;
+
+    build_key! {
+        /// Reads LDS that nobody wrote.
+        pub struct Unwritten {
+            /// Workgroups.
+            n: u32 = 1, range(1, 8);
+        }
+    }
+    kernel_args! {
+        /// Arguments of [`Unwritten`].
+        pub struct UnwrittenArgs(key: Unwritten) {
+            /// Output.
+            y: Out<u32>[u64::from(key.n) * 64] align 4;
+        }
+    }
+    const LINE: u32 = line!() + 11;
+    impl Kernel for Unwritten {
+        const NAME: &'static str = "unwritten";
+        type Args = UnwrittenArgs;
+        fn launch(&self) -> Launch {
+            Launch::linear(self.n, 64)
+        }
+        fn build<'k>(&self, k: &'k Builder<'k>, args: UnwrittenArgs<Dev<'k>>) {
+            let lds = k.lds::<u32>("a", 128);
+            k.ptr_store(k.thread_id(Axis::X), lds + k.thread_id(Axis::X));
+            k.barrier();
+            let x = k.ptr_load::<u32>(lds + k.thread_id(Axis::X) + 1);
+            k.buffer_store(x, args.y, k.block_id(Axis::X) * 64 + k.thread_id(Axis::X));
+        }
+    }
+    let place = format!("{}:{}:", file!(), LINE);
+    for device in ["cpu", "gcn:gfx950"] {
+        let Engine { device, jit } = Engine::open(device, None).unwrap();
+        let compiled = jit.get(&Unwritten { n: 1 }, device.target()).unwrap();
+        let y = DeviceBuffer::<u32>::uninit(&device, 64).unwrap();
+        let message =
+            compiled.launch::<Unwritten>(device.as_ref(), &UnwrittenArgs { y: y.arg() }).unwrap_err().to_string();
+        // The machine may notice at the store of the undefined value, which is the next line.
+        let next = format!("{}:{}:", file!(), LINE + 1);
+        assert!(message.starts_with(&place) || message.starts_with(&next), "{}: {message}", device.name());
+    }
+}
