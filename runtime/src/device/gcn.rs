@@ -59,10 +59,9 @@ impl Device for Gcn {
     }
 
     fn alloc(&self, bytes: u64) -> Result<u64, Error> {
-        match usize::try_from(bytes) {
-            Ok(n) if n <= 1 << 40 => Ok(self.memory().alloc(n)),
-            _ => Err(Error::OutOfMemory { device: self.name(), bytes }),
-        }
+        let out_of_memory = || Error::OutOfMemory { device: self.name(), bytes };
+        let n = usize::try_from(bytes).map_err(|_| out_of_memory())?;
+        self.memory().try_alloc(n).map_err(|_| out_of_memory())
     }
 
     fn free(&self, address: u64) {

@@ -147,6 +147,9 @@ pub enum ErrorKind {
         /// LDS of the workgroup.
         limit: u32,
     },
+    /// The host has not so much memory.
+    #[error("no memory for {0} bytes")]
+    OutOfMemory(usize),
     /// Access outside every allocation.
     #[error("{what} of {size} bytes at {address:#x} lies outside every allocation{hint}")]
     OutsideAllocations {

@@ -41,12 +41,30 @@ pub struct Memory {
 
 impl Memory {
     /// Allocates `bytes` (undefined until written) and returns their device address, a multiple of 256.
+    ///
+    /// # Panics
+    /// If the host has not so much memory; [`Memory::try_alloc`] reports that.
     pub fn alloc(&mut self, bytes: usize) -> u64 {
+        self.try_alloc(bytes).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    /// Like [`Memory::alloc`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutOfMemory`] if the host has not so much memory.
+    pub fn try_alloc(&mut self, bytes: usize) -> Result<u64, GcnError> {
         let address = if self.next == 0 { FIRST_ADDRESS } else { self.next };
-        self.next = (address + bytes as u64 + GUARD).next_multiple_of(ALIGNMENT);
+        let filled = |value: u8| {
+            let mut v = Vec::new();
+            v.try_reserve_exact(bytes).map_err(|_| ErrorKind::OutOfMemory(bytes))?;
+            v.resize(bytes, value);
+            Ok::<_, ErrorKind>(v)
+        };
         // Not zero: a kernel that relies on zeroed memory should not get it by luck.
-        self.allocations.insert(address, Allocation { data: vec![0xA5; bytes], undefined: vec![0xFF; bytes] });
-        address
+        let allocation = Allocation { data: filled(0xA5)?, undefined: filled(0xFF)? };
+        self.next = (address + bytes as u64 + GUARD).next_multiple_of(ALIGNMENT);
+        self.allocations.insert(address, allocation);
+        Ok(address)
     }
 
     /// Frees an allocation.
@@ -159,10 +177,10 @@ impl<'m> Space<'m> {
                 None => Err(ErrorKind::KernargOverRead { offset, bytes: bytes as u32, size }),
             };
         }
-        if let Some(offset) = within(address, CODE_ADDRESS) {
-            if let Some(c) = self.image.get(offset as usize..).and_then(|c| c.get(..bytes)) {
-                return Ok((c, &[]));
-            }
+        if let Some(offset) = within(address, CODE_ADDRESS)
+            && let Some(c) = self.image.get(offset as usize..).and_then(|c| c.get(..bytes))
+        {
+            return Ok((c, &[]));
         }
         self.memory.slices("load", address, bytes)
     }
@@ -209,6 +227,7 @@ mod tests {
         m.free(a).unwrap();
         assert!(m.read(a, 1).is_err());
         assert!(m.free(a).is_err());
+        assert!(matches!(m.try_alloc(1 << 62).unwrap_err().kind, ErrorKind::OutOfMemory(_)));
     }
 
     #[test]

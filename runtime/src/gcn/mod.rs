@@ -30,6 +30,8 @@ pub mod mutate;
 mod object;
 mod run;
 mod state;
+#[cfg(test)]
+mod tests;
 pub mod trace;
 mod wait;
 

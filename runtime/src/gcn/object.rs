@@ -17,6 +17,8 @@ use crate::gcn::state::{Mode, Registers};
 /// More than any kernel has; bounds what a damaged header can make us allocate.
 const MAX_IMAGE: u64 = 1 << 28;
 const DESCRIPTOR_BYTES: usize = 64;
+/// Bytes, and more than any chip's longest.
+const LONGEST_INSTRUCTION: usize = 32;
 /// Note type of the AMDGPU metadata (LLVM's AMDGPU usage guide).
 const NT_AMDGPU_METADATA: elf::NoteType = elf::NoteType(32);
 /// Relocation: load address + addend (same source).
@@ -341,9 +343,13 @@ impl Program {
                 if pc % 4 != 0 || program.at(pc).is_some() {
                     break;
                 }
-                let window = &image[pc as usize..last as usize];
-                let (size, text, inst) = match disassembler.decode(window, pc) {
-                    Some((size, text)) if size % 4 == 0 && size > 0 && size <= window.len() => {
+                // LLVM crashes on an instruction whose literal is cut off: it always gets a whole one to read.
+                let rest = &image[pc as usize..last as usize];
+                let mut window = [0u8; LONGEST_INSTRUCTION];
+                let n = rest.len().min(LONGEST_INSTRUCTION);
+                window[..n].copy_from_slice(&rest[..n]);
+                let (size, text, inst) = match disassembler.decode(&window, pc) {
+                    Some((size, text)) if size % 4 == 0 && size > 0 && size <= rest.len() => {
                         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
                         let inst = decode::parse(isa, &text, size as u32);
                         (size as u64, text, inst)
@@ -572,11 +578,15 @@ impl Lines {
         Ok(lines)
     }
 
+    /// The line of `pc`. Where the compiler found no single source for an instruction (line 0: it merged or made one),
+    /// that of the nearest instruction before it that has one, else of the nearest after it.
     fn find(&self, pc: u64) -> Option<(&str, u32)> {
         let end = self.rows.partition_point(|r| r.0 <= pc);
-        let (_, file, line) = self.rows[..end].last()?;
-        // Line 0: the compiler found no single source for it.
-        let file = self.files.get(*file as usize).filter(|_| *line != 0)?;
-        Some((file, *line))
+        let inside = |r: &&(u64, u32, u32)| r.1 != u32::MAX;
+        let mut before = self.rows[..end].iter().rev().take_while(inside).peekable();
+        before.peek()?;
+        let mut near = before.chain(self.rows[end..].iter().take_while(inside));
+        let (_, file, line) = near.find(|r| r.2 != 0)?;
+        Some((self.files.get(*file as usize)?, *line))
     }
 }

@@ -57,6 +57,8 @@ struct Group {
     id: [u32; 3],
     lds: Lds,
     waves: Vec<(Wave, Status)>,
+    /// Wave that ran last.
+    last: usize,
 }
 
 /// Sequence of pseudo-random numbers (splitmix64).
@@ -158,11 +160,13 @@ pub fn launch(
     let mut random = (options.seed != 0).then_some(Random(options.seed));
     let total = grid.iter().fold(1u64, |n, g| n * u64::from(*g));
     let mut waiting: std::collections::VecDeque<u64> = (0..total).collect();
-    let mut pick = |n: usize| random.as_mut().map_or(0, |r| r.below(n));
+    // Natural order: the next one after `last`, in turn, so that one that waits for another cannot starve it.
+    let mut pick = |n: usize, last: usize| random.as_mut().map_or(last.wrapping_add(1) % n.max(1), |r| r.below(n));
+    let mut last_group = usize::MAX;
     let mut active: Vec<Group> = Vec::new();
     loop {
         while active.len() < options.resident.max(1) && !waiting.is_empty() {
-            let n = waiting.remove(pick(waiting.len())).expect("`pick` stays below the length");
+            let n = waiting.remove(pick(waiting.len(), usize::MAX)).expect("`pick` stays below the length");
             let (x, y) = (u64::from(grid[0]), u64::from(grid[1]));
             let id = [(n % x) as u32, (n / x % y) as u32, (n / (x * y)) as u32];
             active.push(start(object, kernel, id, block, threads, &arguments, options)?);
@@ -170,7 +174,8 @@ pub fn launch(
         if active.is_empty() {
             return Ok(stats);
         }
-        let g = pick(active.len());
+        let g = pick(active.len(), last_group);
+        last_group = g;
         let group = &mut active[g];
         let ready: Vec<_> = (0..group.waves.len()).filter(|w| group.waves[*w].1 == Status::Ready).collect();
         if ready.is_empty() {
@@ -186,13 +191,10 @@ pub fn launch(
             }
             continue;
         }
-        let w = ready[pick(ready.len())];
+        let last = ready.iter().position(|w| group.last == usize::MAX || *w > group.last).unwrap_or(0);
+        let w = ready[pick(ready.len(), last.wrapping_sub(1))];
+        group.last = w;
         slice(object, group, w, &mut space, options, &mut stats)?;
-        // In the natural order a group that only sleeps must not starve the others.
-        if options.seed == 0 && active.len() > 1 && active[0].waves.iter().all(|w| w.1 != Status::Done) {
-            active.rotate_left(1);
-        }
-        let _ = g;
     }
 }
 
@@ -205,7 +207,7 @@ fn slice(
     options: &Options,
     stats: &mut Stats,
 ) -> Result<()> {
-    let Group { id, lds, waves } = group;
+    let Group { id, lds, waves, .. } = group;
     let (wave, status) = &mut waves[w];
     for _ in 0..options.quantum.max(1) {
         let pc = wave.pc;
@@ -278,7 +280,7 @@ fn start(
         wave.trace = options.record.then(|| Box::new(Trace::new(id, index as u32)));
         waves.push((wave, Status::Ready));
     }
-    Ok(Group { id, lds: Lds::new(d.lds as usize, count), waves })
+    Ok(Group { id, lds: Lds::new(d.lds as usize, count), waves, last: usize::MAX })
 }
 
 /// Scalar start state: user registers in the descriptor's order, preloaded arguments, workgroup ids.

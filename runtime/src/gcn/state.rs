@@ -41,6 +41,12 @@ impl Wide {
         Self { v: [v; LANES], u: [u; LANES] }
     }
 
+    /// The same value in every lane.
+    pub(crate) fn fill(&mut self, v: u64, u: u64) {
+        self.v.fill(v);
+        self.u.fill(u);
+    }
+
     /// Whether any bit is undefined.
     pub(crate) fn any_undefined(&self) -> bool {
         self.u.iter().fold(0, |a, b| a | b) != 0
@@ -433,19 +439,29 @@ impl Wave {
     ///
     /// `float` says how inline float constants of 64-bit operands are encoded.
     pub(crate) fn wide(&mut self, arg: &Arg, width: u32, float: bool) -> Result<Wide, Fault> {
+        let mut out = Wide::ZERO;
+        self.read_wide(arg, width, float, &mut out)?;
+        Ok(out)
+    }
+
+    /// Likewise, in place.
+    pub(crate) fn read_wide(&mut self, arg: &Arg, width: u32, float: bool, out: &mut Wide) -> Result<(), Fault> {
         let (accumulator, first, count) = match arg.kind {
             Kind::V { first, count } => (false, first, count),
             Kind::A { first, count } => (true, first, count),
             Kind::S { .. } | Kind::Special(_) => {
                 let s = self.scalar_arg(arg, width)?;
-                return Ok(Wide::splat(s.v, s.u));
+                out.fill(s.v, s.u);
+                return Ok(());
             }
-            _ => return Ok(Wide::splat(constant(arg, width, float)?, 0)),
+            _ => {
+                out.fill(constant(arg, width, float)?, 0);
+                return Ok(());
+            }
         };
         if u32::from(count) * 32 < width {
             return Err(ErrorKind::Decode("a register operand is too narrow".into()).into());
         }
-        let mut out = Wide::ZERO;
         let low = self.vector(accumulator, first)?;
         for i in 0..LANES {
             out.v[i] = u64::from(low.v[i]);
@@ -458,7 +474,7 @@ impl Wave {
                 out.u[i] |= u64::from(high.u[i]) << 32;
             }
         }
-        Ok(out)
+        Ok(())
     }
 
     /// Writes the lanes of `mask` of a vector register operand.

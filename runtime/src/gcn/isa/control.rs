@@ -155,6 +155,7 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, op: Control, inst: &Inst) -> Result
             Ok(Flow::Next)
         }
         Control::Branch(condition) => {
+            let target = target(cx, inst, 0)?;
             let taken = match condition {
                 Branch::Always => true,
                 Branch::Scc(value) => cx.wave.scc_for(Sink::Branch)? == value,
@@ -168,7 +169,7 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, op: Control, inst: &Inst) -> Result
                     (vcc.v == 0) == zero
                 }
             };
-            if taken { target(cx, inst, 0).map(Flow::Jump) } else { Ok(Flow::Next) }
+            Ok(if taken { Flow::Jump(target) } else { Flow::Next })
         }
         GetPc => {
             let (first, count) = scalar_range(&inst.args[0])?;

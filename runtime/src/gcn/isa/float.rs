@@ -72,10 +72,10 @@ fn order32(bits: u32) -> i32 {
 
 /// `v_max_f32` / `v_min_f32`: a NaN loses against a number, −0 < +0; a signalling NaN wins, quieted, in IEEE mode.
 pub(crate) fn select32(a: u32, b: u32, max: bool, mode: Mode) -> u32 {
-    if mode.ieee {
-        if let Some(s) = [a, b].into_iter().find(|x| is_signalling32(*x)) {
-            return quiet32(s);
-        }
+    if mode.ieee
+        && let Some(s) = [a, b].into_iter().find(|x| is_signalling32(*x))
+    {
+        return quiet32(s);
     }
     match (f32::from_bits(a).is_nan(), f32::from_bits(b).is_nan()) {
         (true, _) => b,
@@ -89,10 +89,10 @@ pub(crate) fn select32(a: u32, b: u32, max: bool, mode: Mode) -> u32 {
 pub(crate) fn select64(a: u64, b: u64, max: bool, mode: Mode) -> u64 {
     let quiet = 0x0008_0000_0000_0000;
     let nan = |x: u64| f64::from_bits(x).is_nan();
-    if mode.ieee {
-        if let Some(s) = [a, b].into_iter().find(|x| nan(*x) && x & quiet == 0) {
-            return s | quiet;
-        }
+    if mode.ieee
+        && let Some(s) = [a, b].into_iter().find(|x| nan(*x) && x & quiet == 0)
+    {
+        return s | quiet;
     }
     let order = |x: u64| x as i64 ^ ((x as i64 >> 63) as u64 >> 1) as i64;
     match (nan(a), nan(b)) {
@@ -106,10 +106,10 @@ pub(crate) fn select64(a: u64, b: u64, max: bool, mode: Mode) -> u64 {
 /// Same for f16.
 pub(crate) fn select16(a: u16, b: u16, max: bool, mode: Mode) -> u16 {
     let nan = |x: u16| half::f16::from_bits(x).is_nan();
-    if mode.ieee {
-        if let Some(s) = [a, b].into_iter().find(|x| nan(*x) && x & 0x0200 == 0) {
-            return s | 0x0200;
-        }
+    if mode.ieee
+        && let Some(s) = [a, b].into_iter().find(|x| nan(*x) && x & 0x0200 == 0)
+    {
+        return s | 0x0200;
     }
     let order = |x: u16| x as i16 ^ ((x as i16 >> 15) as u16 >> 1) as i16;
     match (nan(a), nan(b)) {
@@ -132,6 +132,29 @@ pub(crate) fn propagate32(a: f32, b: f32, max: bool) -> f32 {
 /// rounding error of the middle between two f32 numbers.
 pub(crate) fn via64(x: f32, f: impl Fn(f64) -> f64) -> f32 {
     f(f64::from(x)) as f32
+}
+
+/// (a · b + c) · 2^power, rounded once.
+pub(crate) fn scaled_fma(a: f32, b: f32, c: f32, power: i32) -> f32 {
+    if power == 0 {
+        return libm::fmaf(a, b, c);
+    }
+    let (product, c) = (f64::from(a) * f64::from(b), f64::from(c));
+    let sum = product + c;
+    if !sum.is_finite() {
+        return sum as f32;
+    }
+    // What the sum lost (exact, by Knuth's two-sum).
+    let part = sum - product;
+    let lost = (product - (sum - part)) + (c - part);
+    let odd = if lost == 0.0 {
+        sum
+    } else {
+        // Round to odd: f64 has the two bits more than f32 that make the second rounding the only one.
+        let beyond = (lost > 0.0) != (sum > 0.0);
+        f64::from_bits((sum.to_bits() - u64::from(beyond)) | 1)
+    };
+    (odd * libm::exp2(f64::from(power))) as f32
 }
 
 /// Exponent field of an f32, unbiased; denormals as if normalised.
@@ -202,6 +225,16 @@ mod tests {
         assert_eq!(clamp32(2.5f32.to_bits(), m), 1f32.to_bits());
         assert_eq!(clamp32(NAN32, m), 0);
         assert_eq!(clamp32(NAN32, Mode { dx10_clamp: false, ..m }), NAN32);
+    }
+
+    #[test]
+    fn scaled_fma_rounds_once() {
+        let tiny = f32::from_bits(1);
+        // 1.5 · 2^-149 exactly is a tie (to even: 2); less than that by one f32 unit rounds to 1.
+        assert_eq!(scaled_fma(1.0, 0.0, 1.5 * 2f32.powi(-85), -64).to_bits(), 2);
+        assert_eq!(scaled_fma(-1.0, 2f32.powi(-120), 1.5 * 2f32.powi(-85), -64), tiny);
+        assert_eq!(scaled_fma(3.0, 2.0, 1.0, 64), 7.0 * 2f32.powi(64));
+        assert!(scaled_fma(f32::INFINITY, 0.0, 1.0, 64).is_nan());
     }
 
     #[test]

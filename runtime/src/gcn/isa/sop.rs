@@ -240,7 +240,7 @@ pub(crate) static TABLE: &[Row] = &[
     row("s_absdiff_i32", 32, S32X2, |[a, b, _]| u64::from(i(a).wrapping_sub(i(b)).unsigned_abs()), Left, NonZero),
     // Products.
     row("s_mul_i32", 32, S32X2, |[a, b, _]| a.wrapping_mul(b), Left, Keep),
-    row("s_mul_hi_u32", 32, S32X2, |[a, b, _]| a * b >> 32, Strict, Keep),
+    row("s_mul_hi_u32", 32, S32X2, |[a, b, _]| (a * b) >> 32, Strict, Keep),
     row("s_mul_hi_i32", 32, S32X2, |[a, b, _]| ((i64::from(i(a)) * i64::from(i(b))) >> 32) as u64, Strict, Keep),
     shaped(Shape::Accumulate, "s_mulk_i32", 32, S32X2, |[a, b, _]| a.wrapping_mul(sext16(b)), Left, Keep),
     // Minimum, maximum.

@@ -136,17 +136,17 @@ pub(crate) struct Operands {
 }
 
 /// Fetches source `index` with all modifiers except DPP.
-pub(crate) fn source(cx: &mut Context<'_, '_>, inst: &Inst, arg: &Arg, ty: Ty, index: usize) -> Result<Wide, Fault> {
+fn source(cx: &mut Context<'_, '_>, inst: &Inst, arg: &Arg, ty: Ty, index: usize, w: &mut Wide) -> Result<(), Fault> {
     let is_register = matches!(arg.kind, Kind::V { .. } | Kind::A { .. } | Kind::S { .. } | Kind::Special(_));
-    let mut w = if is_register {
-        cx.wave.wide(arg, ty.register_bits(), ty.is_float())?
+    if is_register {
+        cx.wave.read_wide(arg, ty.register_bits(), ty.is_float(), w)?;
     } else {
         // 16-bit constants are encoded as such, wide ones by their own type.
-        Wide::splat(crate::gcn::state::constant(arg, ty.bits(), ty == Ty::F64)?, 0)
-    };
+        w.fill(crate::gcn::state::constant(arg, ty.bits(), ty == Ty::F64)?, 0);
+    }
     if let Some(sdwa) = inst.mods.sdwa {
         let sel = sdwa.src.get(index).copied().unwrap_or_default();
-        dpp::select(&mut w, sel, arg.sext);
+        dpp::select(w, sel, arg.sext);
     } else if arg.sext {
         return unsupported("sext() outside SDWA");
     }
@@ -172,8 +172,8 @@ pub(crate) fn source(cx: &mut Context<'_, '_>, inst: &Inst, arg: &Arg, ty: Ty, i
             }
         }
     }
-    flush(&mut w, ty, input_flush(cx.wave.mode, ty));
-    Ok(w)
+    flush(w, ty, input_flush(cx.wave.mode, ty));
+    Ok(())
 }
 
 fn input_flush(mode: Mode, ty: Ty) -> bool {
@@ -214,7 +214,7 @@ fn flush_bits(v: u64, ty: Ty) -> u64 {
 pub(crate) fn fetch(cx: &mut Context<'_, '_>, inst: &Inst, args: &[Arg], tys: &[Ty]) -> Result<Operands, Fault> {
     let mut o = Operands { src: [Wide::ZERO, Wide::ZERO, Wide::ZERO], n: tys.len(), write: cx.wave.exec() };
     for (i, (arg, ty)) in args.iter().zip(tys).enumerate().take(3) {
-        o.src[i] = source(cx, inst, arg, *ty, i)?;
+        source(cx, inst, arg, *ty, i, &mut o.src[i])?;
     }
     if let Some(dpp) = inst.mods.dpp {
         let exec = cx.wave.exec();
@@ -235,7 +235,8 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> 
         flush(&mut o.src[last], row.s[last], input_flush(cx.wave.mode, row.s[last]));
     }
     let mode = cx.wave.mode;
-    let mut out = compute(row, inst, &o, mode)?;
+    let mut out = Wide::ZERO;
+    compute(row, inst, &o, mode, &mut out)?;
     if row.d.is_float() {
         output(&mut out, row.d, inst, mode, o.write)?;
     } else if inst.mods.clamp {
@@ -243,7 +244,7 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> 
     } else if inst.mods.omod != 1.0 {
         return unsupported("output factor on an integer result");
     }
-    write_back(cx, inst, row.d, out, o.write)
+    write_back(cx, inst, row.d, &mut out, o.write)
 }
 
 /// Output modifiers and denormal flushing of a float result.
@@ -288,8 +289,7 @@ fn saturate(row: &Row, o: &Operands, out: &mut Wide) -> Result<(), Fault> {
 }
 
 /// Runs a lane-wise row.
-fn compute(row: &Row, inst: &Inst, o: &Operands, mode: Mode) -> Result<Wide, Fault> {
-    let mut out = Wide::ZERO;
+fn compute(row: &Row, inst: &Inst, o: &Operands, mode: Mode, out: &mut Wide) -> Result<(), Fault> {
     let [a, b, c] = &o.src;
     let lanes = o.write;
     let f32s = |x: &Wide, l: usize| f32::from_bits(x.v[l] as u32);
@@ -383,7 +383,7 @@ fn compute(row: &Row, inst: &Inst, o: &Operands, mode: Mode) -> Result<Wide, Fau
             }
         }
     }
-    Ok(out)
+    Ok(())
 }
 
 /// Writes a result, merging where only a part of the register is written.
@@ -391,7 +391,7 @@ pub(crate) fn write_back(
     cx: &mut Context<'_, '_>,
     inst: &Inst,
     ty: Ty,
-    mut out: Wide,
+    out: &mut Wide,
     write: u64,
 ) -> Result<(), Fault> {
     let dst = Arg { neg: false, abs: false, sext: false, ..inst.args[0].clone() };
@@ -399,7 +399,7 @@ pub(crate) fn write_back(
     if let Some(sdwa) = inst.mods.sdwa {
         if sdwa.dst != Sel::Dword {
             let old = cx.wave.wide(&dst, 32, false)?;
-            dpp::merge(&mut out, &old, sdwa);
+            dpp::merge(out, &old, sdwa);
         }
     } else if high {
         let old = cx.wave.wide(&dst, 32, false)?;
@@ -408,5 +408,5 @@ pub(crate) fn write_back(
             out.u[lane] = out.u[lane] << 16 | old.u[lane] & 0xFFFF;
         }
     }
-    cx.wave.set_wide(&dst, ty.register_bits(), &out, write)
+    cx.wave.set_wide(&dst, ty.register_bits(), out, write)
 }

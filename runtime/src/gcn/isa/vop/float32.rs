@@ -54,6 +54,9 @@ fn div_fixup([q, d, n]: [u64; 3], _: Mode) -> u64 {
         0x7F80_0000 | sign
     } else if df.is_infinite() || nf == 0.0 || exponent(n) - exponent(d) < -150 {
         sign
+    } else if qf.is_nan() {
+        // The steps before made inf − inf of a quotient beyond the range.
+        0x7F80_0000 | sign
     } else {
         (qf.abs()).to_bits() | sign
     })

@@ -23,6 +23,9 @@ fn div_fixup([q, d, n]: [u64; 3], _: Mode) -> u64 {
         f64::INFINITY.to_bits() | sign
     } else if df.is_infinite() || nf == 0.0 || exponent(n) - exponent(d) < -1075 {
         sign
+    } else if qf.is_nan() {
+        // The steps before made inf − inf of a quotient beyond the range.
+        f64::INFINITY.to_bits() | sign
     } else {
         qf.abs().to_bits() | sign
     }

@@ -59,8 +59,11 @@ fn min(v: [i64; 3]) -> u64 {
     v[0].min(v[1]).min(v[2]) as u64
 }
 
+/// Operands to exact result, least and greatest result.
+type Exact = fn([u64; 3]) -> (i64, i64, i64);
+
 /// Exact result and range of the instructions whose `clamp` saturates.
-pub(crate) fn exact(name: &str) -> Option<fn([u64; 3]) -> (i64, i64, i64)> {
+pub(crate) fn exact(name: &str) -> Option<Exact> {
     const U32: i64 = u32::MAX as i64;
     const U16: i64 = u16::MAX as i64;
     const I32: (i64, i64) = (i32::MIN as i64, i32::MAX as i64);
@@ -91,12 +94,12 @@ pub(crate) static TABLE: &[Row] = &[
     row("v_sad_u32", B32, XXX, Bits(|[a, b, c]| a.abs_diff(b).wrapping_add(c), Strict)),
     // Products.
     row("v_mul_lo_u32", B32, XX, Bits(|[a, b, _]| a.wrapping_mul(b), Left)),
-    row("v_mul_hi_u32", B32, XX, Bits(|[a, b, _]| a * b >> 32, Strict)),
-    row("v_mul_hi_i32", B32, XX, Bits(|[a, b, _]| (i64::from(i(a)) * i64::from(i(b)) >> 32) as u64, Strict)),
+    row("v_mul_hi_u32", B32, XX, Bits(|[a, b, _]| (a * b) >> 32, Strict)),
+    row("v_mul_hi_i32", B32, XX, Bits(|[a, b, _]| ((i64::from(i(a)) * i64::from(i(b))) >> 32) as u64, Strict)),
     row("v_mul_u32_u24", B32, XX, Bits(|[a, b, _]| u24(a) * u24(b), Own(low24))),
-    row("v_mul_hi_u32_u24", B32, XX, Bits(|[a, b, _]| u24(a) * u24(b) >> 32, Strict)),
+    row("v_mul_hi_u32_u24", B32, XX, Bits(|[a, b, _]| (u24(a) * u24(b)) >> 32, Strict)),
     row("v_mul_i32_i24", B32, XX, Bits(|[a, b, _]| (i24(a) * i24(b)) as u64, Own(low24))),
-    row("v_mul_hi_i32_i24", B32, XX, Bits(|[a, b, _]| (i24(a) * i24(b) >> 32) as u64, Strict)),
+    row("v_mul_hi_i32_i24", B32, XX, Bits(|[a, b, _]| ((i24(a) * i24(b)) >> 32) as u64, Strict)),
     row("v_mad_u32_u24", B32, XXX, Bits(|[a, b, c]| (u24(a) * u24(b)).wrapping_add(c), Own(low24))),
     row("v_mad_i32_i24", B32, XXX, Bits(|[a, b, c]| ((i24(a) * i24(b)) as u64).wrapping_add(c), Own(low24))),
     row("v_mad_u32_u16", B32, &[B16, B16, B32], Bits(|[a, b, c]| (a * b).wrapping_add(c), Left)),

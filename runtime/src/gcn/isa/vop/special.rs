@@ -130,7 +130,7 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, which: Special, row: &'static Row, 
                     out.u[l] = (x.0 ^ y.0) | x.1 | y.1;
                 }
             }
-            write_back(cx, inst, B32, out, o.write)
+            write_back(cx, inst, B32, &mut out, o.write)
         }
         Special::Carry { sub, rev, cin } => {
             let o = fetch(cx, inst, &args[2..4], row.s)?;
@@ -148,7 +148,7 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, which: Special, row: &'static Row, 
                 mask.u |= u64::from(u != 0) << l;
             }
             write_mask(cx, &args[1], mask)?;
-            write_back(cx, inst, row.d, out, o.write)
+            write_back(cx, inst, row.d, &mut out, o.write)
         }
         Special::MadWide { signed } => {
             let o = fetch(cx, inst, &args[2..5], row.s)?;
@@ -173,7 +173,7 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, which: Special, row: &'static Row, 
                 mask.u |= u64::from(u != 0) << l;
             }
             write_mask(cx, &args[1], mask)?;
-            write_back(cx, inst, B64, out, o.write)
+            write_back(cx, inst, B64, &mut out, o.write)
         }
         Special::ReadFirstLane | Special::ReadLane => {
             let lane = if which == Special::ReadLane {
@@ -206,7 +206,7 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, which: Special, row: &'static Row, 
                     out.u[l] = 0xFFFF_FFFF;
                 }
             }
-            write_back(cx, inst, B32, out, o.write)
+            write_back(cx, inst, B32, &mut out, o.write)
         }
         Special::Swap => {
             let exec = cx.wave.exec();
@@ -230,7 +230,7 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, which: Special, row: &'static Row, 
                 }
             }
             write_mask(cx, &args[1], mask)?;
-            write_back(cx, inst, row.d, out, o.write)
+            write_back(cx, inst, row.d, &mut out, o.write)
         }
         Special::DivFmas => {
             let o: Operands = fetch(cx, inst, &args[1..4], row.s)?;
@@ -241,23 +241,32 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, which: Special, row: &'static Row, 
                 let scaled = vcc.v >> l & 1 == 1;
                 out.v[l] = if row.d == F64 {
                     let r = libm::fma(f64::from_bits(a), f64::from_bits(b), f64::from_bits(c));
-                    float::result64(if scaled { r * 2f64.powi(64) } else { r }, &[a, b, c])
+                    // A result that the factor makes subnormal is rounded twice here.
+                    let factor = libm::exp2(f64::from(unscale(c >> 52 & 0x7FF, 1023, 128)));
+                    float::result64(if scaled { r * factor } else { r }, &[a, b, c])
                 } else {
                     let f = |x: u64| f32::from_bits(x as u32);
-                    let r = libm::fmaf(f(a), f(b), f(c));
-                    let r = if scaled { r * 4_294_967_296.0 } else { r };
+                    let power = if scaled { unscale(c >> 23 & 0xFF, 127, 64) } else { 0 };
+                    let r = float::scaled_fma(f(a), f(b), f(c), power);
                     u64::from(float::result32(r, &[a as u32, b as u32, c as u32]))
                 };
                 if o.src.iter().any(|s| s.u[l] != 0) || vcc.u >> l & 1 == 1 {
                     out.u[l] = row.d.mask();
                 }
             }
-            write_back(cx, inst, row.d, out, o.write)
+            write_back(cx, inst, row.d, &mut out, o.write)
         }
     }
 }
 
+/// Exponent of the factor with which `v_div_fmas` undoes the scaling: a large quotient came from a denominator scaled
+/// up, a small one from a numerator scaled up. (AMD's texts name one factor for both; only this gives right quotients.)
+fn unscale(exponent: u64, bias: u64, by: i32) -> i32 {
+    if exponent > bias { by } else { -by }
+}
+
 /// Scales operand 0 (the numerator or the denominator) where the quotient operand 2 / operand 1 would leave the range.
+/// A huge denominator is scaled down (AMD's texts say up, which would overflow).
 fn div_scale32([s0, s1, s2]: [u64; 3]) -> (u64, bool) {
     let f = |x: u64| f32::from_bits(x as u32);
     let exponent = |x: u64| (x >> 23 & 0xFF) as i32;
@@ -275,7 +284,7 @@ fn div_scale32([s0, s1, s2]: [u64; 3]) -> (u64, bool) {
     } else if denormal(d) {
         (scale(64), false)
     } else if tiny_reciprocal && tiny_quotient {
-        (if s0 == s1 { scale(64) } else { s0 }, true)
+        (if s0 == s1 { scale(-64) } else { s0 }, true)
     } else if tiny_reciprocal {
         (scale(-64), false)
     } else if tiny_quotient {
@@ -303,7 +312,7 @@ fn div_scale64([s0, s1, s2]: [u64; 3]) -> (u64, bool) {
     } else if denormal(d) {
         (scale(128), false)
     } else if tiny_reciprocal && tiny_quotient {
-        (if s0 == s1 { scale(128) } else { s0 }, true)
+        (if s0 == s1 { scale(-128) } else { s0 }, true)
     } else if tiny_reciprocal {
         (scale(-128), false)
     } else if tiny_quotient {
