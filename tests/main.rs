@@ -1,7 +1,10 @@
 //! Tests across crates. One binary, a file a promise.
 
+mod differential;
 mod gcn;
 mod golden;
+mod isolated;
+mod threads;
 
 use lathe_codegen::Options;
 use lathe_dsl::Target;

@@ -32,6 +32,9 @@ pub struct Disassembler {
 unsafe impl Send for Disassembler {}
 
 impl Disassembler {
+    /// More bytes than any instruction has.
+    const LONGEST: usize = 32;
+
     /// Longest text LLVM may write for one instruction, in bytes, its terminating zero counted.
     const TEXT_BYTES: usize = 512;
 
@@ -64,19 +67,23 @@ impl Disassembler {
     /// there.
     pub fn decode(&mut self, bytes: &[u8], pc: u64) -> Option<(usize, String)> {
         let mut text = [0 as c_char; Self::TEXT_BYTES];
-        // SAFETY: LLVM reads at most `bytes.len()` bytes (the pointer is mutable in its C signature only), and writes
-        // at most `text.len()` bytes with a terminating zero.
+        // LLVM crashes on an instruction whose literal is cut off: it always gets a whole one to read.
+        let mut window = [0u8; Self::LONGEST];
+        let available = bytes.len().min(Self::LONGEST);
+        window[..available].copy_from_slice(&bytes[..available]);
+        // SAFETY: LLVM reads at most `window.len()` bytes, and writes at most `text.len()` bytes with a terminating
+        // zero.
         let size = unsafe {
             LLVMDisasmInstruction(
                 self.raw.as_ptr(),
-                bytes.as_ptr().cast_mut(),
-                bytes.len() as u64,
+                window.as_mut_ptr(),
+                window.len() as u64,
                 pc,
                 text.as_mut_ptr(),
                 text.len(),
             )
         };
-        if size == 0 {
+        if size == 0 || size > available {
             return None;
         }
         // SAFETY: LLVM wrote a zero-terminated string into `text`.

@@ -1,5 +1,6 @@
 //! Runs the stages in order and keeps the record.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -11,12 +12,13 @@ use melior::ir::{BlockLike, Location, Module};
 
 use crate::contain::{self, Lost};
 use crate::error::{Error, Failure, Stage};
-use crate::llvm::{self, Llvm};
+use crate::llvm::{Llvm, Machine};
 use crate::lower::{self, Blame};
 use crate::options::Options;
 use crate::passes::Mlir;
 use crate::reproducer;
 use crate::target::{Output, backend};
+use crate::warm;
 
 /// Where the stages stop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,13 +51,28 @@ impl Clock {
         *self.running.lock().unwrap_or_else(PoisonError::into_inner) = stage;
         let start = Instant::now();
         let result = work().map_err(Into::into);
-        self.times.push(StageTime { stage: stage.name(), ms: milliseconds(start) });
+        self.times.push(StageTime { stage: stage.name().into(), ms: milliseconds(start) });
         result
     }
 }
 
 fn milliseconds(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e3
+}
+
+/// Whether a caller has asked for a compile: what is left to warm up, that compile pays anyway.
+static ASKED: AtomicBool = AtomicBool::new(false);
+
+/// Pays the first use of MLIR, LLVM and lld: compiles a kernel of a few operations for one chip of each family, until
+/// somebody asks for a compile.
+pub fn warm_up() {
+    for target in [Target::GFX950, Target::SM_90] {
+        if ASKED.load(Ordering::Relaxed) {
+            return;
+        }
+        // Nothing is lost if it fails: the next compile meets the same trouble, and has somebody to tell.
+        let _ = warm::kernel(target).map(|kernel| contained(&kernel, target, &Options::default(), Stop::Code));
+    }
 }
 
 /// Compiles to an artifact.
@@ -77,28 +94,24 @@ pub fn compile(kernel: &Kernel, target: Target, options: &Options) -> Result<Art
 
 /// Compiles up to `stop`, contained; a failure leaves a reproducer.
 pub fn make(kernel: &Kernel, target: Target, options: &Options, stop: Stop) -> Result<Made, Error> {
+    ASKED.store(true, Ordering::Relaxed);
     let start = Instant::now();
     let refused = |refusal| Error::Refused { kernel: kernel.name.clone(), target, refusal };
     verify::verify(kernel, target).map_err(refused)?;
     backend(target).check(kernel).map_err(|message| refused(Refusal { location: None, message }))?;
-    let verified = StageTime { stage: Stage::Verify.name(), ms: milliseconds(start) };
+    let verified = StageTime { stage: Stage::Verify.name().into(), ms: milliseconds(start) };
 
-    let running: Running = Arc::new(Mutex::new(Stage::Mlir));
-    let outcome = {
-        let (kernel, options, running) = (kernel.clone(), options.clone(), Arc::clone(&running));
-        contain::run(move || {
-            let mut clock = Clock { running, times: vec![verified] };
-            stages(&kernel, target, &options, stop, &mut clock)
-        })
-    };
+    let (outcome, stage) = contained(kernel, target, options, stop);
     let (blame, fatal) = match outcome {
-        Ok(Ok(made)) => return Ok(made),
+        Ok(Ok(mut made)) => {
+            made.stages.insert(0, verified);
+            return Ok(made);
+        }
         Ok(Err(blame)) => (blame, false),
         Err(Lost::Fatal(message)) => (Blame { op: named_op(kernel, &message), message }, true),
         Err(Lost::Panic(message)) => (Blame::from(format!("panic: {message}")), false),
         Err(Lost::Thread(e)) => (Blame::from(format!("no thread to compile on: {e}")), false),
     };
-    let stage = *running.lock().unwrap_or_else(PoisonError::into_inner);
     // The stages are deterministic: whatever failed later, the MLIR can be made again, unless it was that.
     let mlir = match stage {
         Stage::Mlir => None,
@@ -120,14 +133,26 @@ pub fn make(kernel: &Kernel, target: Target, options: &Options, stop: Stop) -> R
     Err(Error::Failed(Box::new(failure)))
 }
 
+/// All stages after the verifier, on a thread of their own, and the stage that ran last.
+fn contained(
+    kernel: &Kernel,
+    target: Target,
+    options: &Options,
+    stop: Stop,
+) -> (Result<Result<Made, Blame>, Lost>, Stage) {
+    let running: Running = Arc::new(Mutex::new(Stage::Mlir));
+    let (kernel, options, shared) = (kernel.clone(), options.clone(), Arc::clone(&running));
+    let outcome = contain::run(move || {
+        let mut clock = Clock { running: shared, times: vec![] };
+        stages(&kernel, target, &options, stop, &mut clock)
+    });
+    let stage = *running.lock().unwrap_or_else(PoisonError::into_inner);
+    (outcome, stage)
+}
+
 /// The kernel's MLIR, if it can be had.
 fn mlir_again(kernel: &Kernel, target: Target, options: &Options) -> Option<String> {
-    let (kernel, options) = (kernel.clone(), options.clone());
-    let work = move || {
-        let mut clock = Clock { running: Arc::new(Mutex::new(Stage::Mlir)), times: vec![] };
-        stages(&kernel, target, &options, Stop::Mlir, &mut clock)
-    };
-    let made = contain::run(work).ok()?.ok()?;
+    let made = contained(kernel, target, options, Stop::Mlir).0.ok()?.ok()?;
     String::from_utf8(made.bytes).ok()
 }
 
@@ -171,7 +196,7 @@ fn stages(kernel: &Kernel, target: Target, options: &Options, stop: Stop, clock:
 
     let llvm = Llvm::new();
     let (machine, unit) = clock.stage(Stage::Llvm, || -> Result<_, Blame> {
-        let machine = llvm::machine(target)?;
+        let machine = Machine::borrow(target)?;
         let unit = llvm.translate(&gpu_module(&module)?, &file, &machine)?;
         mlir.outcome(unit.is_some(), "MLIR made no LLVM IR")?;
         let unit = unit.ok_or_else(|| "MLIR made no LLVM IR".to_owned())?;
@@ -185,6 +210,7 @@ fn stages(kernel: &Kernel, target: Target, options: &Options, stop: Stop, clock:
 
     let output = if stop == Stop::Assembly { Output::Assembly } else { backend.output() };
     let emitted = clock.stage(Stage::Codegen, || llvm.emit(&unit, &machine, output))?;
+    machine.give_back();
     if stop == Stop::Assembly {
         return Ok(text(emitted, clock));
     }

@@ -24,6 +24,7 @@ mod resources;
 mod target;
 #[cfg(test)]
 mod tests;
+mod warm;
 
 use lathe_dsl::Target;
 use lathe_dsl::artifact::Artifact;
@@ -54,14 +55,24 @@ pub enum Level {
 pub struct Toolchain {
     /// LLVM's version, such as `22.1.8`.
     pub llvm: String,
-    /// This crate's version.
+    /// This crate's version and a hash of the sources that decide the code, such as `0.1.0+83f1c0d2a94e6b57`.
     pub lathe: &'static str,
 }
 
 /// The toolchain inside this process.
 pub fn toolchain() -> Toolchain {
     let (major, minor, patch) = llvm::version();
-    Toolchain { llvm: format!("{major}.{minor}.{patch}"), lathe: env!("CARGO_PKG_VERSION") }
+    Toolchain {
+        llvm: format!("{major}.{minor}.{patch}"),
+        lathe: concat!(env!("CARGO_PKG_VERSION"), "+", env!("LATHE_SOURCES")),
+    }
+}
+
+/// Pays what the first compile of a process costs beyond the later ones (LLVM's pages, registries and tables): compiles a
+/// tiny kernel for each family of chips. Meant for a thread in the background; does nothing once a compile was asked for,
+/// and blocks until it is done.
+pub fn warm_up() {
+    driver::warm_up();
 }
 
 /// Compiles a kernel for a chip.

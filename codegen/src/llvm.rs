@@ -2,7 +2,8 @@
 
 use std::cell::RefCell;
 use std::ffi::{CStr, c_void};
-use std::sync::Once;
+use std::ops::Deref;
+use std::sync::{Mutex, Once, PoisonError};
 
 use inkwell::OptimizationLevel;
 use inkwell::context::Context;
@@ -127,8 +128,54 @@ impl Llvm {
     }
 }
 
+/// An LLVM code generator for a chip, borrowed from the process's idle ones.
+///
+/// Making one is cheap; its first use is not: it fills tables of the chip's registers that later uses find ready.
+pub struct Machine {
+    target: Target,
+    machine: TargetMachine,
+}
+
+/// A code generator that nobody uses.
+struct Idle(Target, TargetMachine);
+
+// SAFETY: LLVM ties a target machine to no thread; it must not be used by two at once, and an idle one is used by none.
+unsafe impl Send for Idle {}
+
+static IDLE: Mutex<Vec<Idle>> = Mutex::new(vec![]);
+
+/// Most idle code generators that are kept.
+const MOST_IDLE: usize = 16;
+
+impl Machine {
+    /// One that is idle, or a new one.
+    pub fn borrow(target: Target) -> Result<Self, String> {
+        let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = idle.iter().position(|i| i.0 == target).map(|i| idle.swap_remove(i).1);
+        drop(idle);
+        let machine = found.map_or_else(|| machine(target), Ok)?;
+        Ok(Self { target, machine })
+    }
+
+    /// Leaves it to the next compile. After a failure it is dropped instead: nobody knows what state it is in.
+    pub fn give_back(self) {
+        let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < MOST_IDLE {
+            idle.push(Idle(self.target, self.machine));
+        }
+    }
+}
+
+impl Deref for Machine {
+    type Target = TargetMachine;
+
+    fn deref(&self) -> &TargetMachine {
+        &self.machine
+    }
+}
+
 /// LLVM's code generator for a chip.
-pub fn machine(target: Target) -> Result<TargetMachine, String> {
+fn machine(target: Target) -> Result<TargetMachine, String> {
     initialize();
     let chip = target.chip();
     let triple = TargetTriple::create(chip.triple);

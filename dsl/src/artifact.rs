@@ -1,36 +1,71 @@
 //! What a compile yields: code, kernel ABI, resources and a record of how it was made.
 //!
-//! Plain data without any compiler behind it, so that a runtime built without LLVM can hold it.
+//! Plain data without any compiler behind it, so that a runtime built without LLVM can hold it, and caches and bundles can
+//! store it.
+
+use std::borrow::Cow;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::target::Target;
 
 /// One compiled kernel for one chip.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Artifact {
     /// The chip it runs on.
+    #[serde(with = "target_name")]
     pub target: Target,
     /// Name of the entry point inside [`Artifact::code`].
     pub symbol: String,
     /// AMD: a linked code object (ELF). NVIDIA: PTX text.
+    #[serde(with = "serde_bytes")]
     pub code: Vec<u8>,
     /// How it was made and what it needs.
+    #[serde(with = "StoredRecord")]
     pub record: CompileRecord,
 }
 
+/// Where a compiled kernel came from.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CacheSource {
+    /// This process had it in memory.
+    Memory,
+    /// The disk cache had it.
+    Disk,
+    /// No cache had it: it was compiled here.
+    #[default]
+    Miss,
+    /// Another thread or process was compiling it; this one waited and took the result.
+    Waited,
+}
+
+impl fmt::Display for CacheSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Memory => "memory",
+            Self::Disk => "disk",
+            Self::Miss => "miss",
+            Self::Waited => "waited",
+        })
+    }
+}
+
 /// Timings and resources of one compile.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct CompileRecord {
     /// Kernel name.
     pub kernel: String,
     /// Chip name.
     pub target: String,
+    /// Where the code came from.
+    pub cache: CacheSource,
     /// Tracing the Rust stage to Kernel IR, in milliseconds.
     pub trace_ms: f64,
-    /// Kernel IR to artifact, in milliseconds.
+    /// Kernel IR to artifact, caches included, in milliseconds.
     pub compile_ms: f64,
-    /// Milliseconds of each compiler stage, in order.
+    /// Milliseconds of each stage, in order.
     pub stages: Vec<StageTime>,
     /// Kernel IR operations.
     pub kir_ops: u32,
@@ -39,11 +74,26 @@ pub struct CompileRecord {
     pub resources: Resources,
 }
 
-/// Wall time of one compiler stage.
-#[derive(Clone, Debug, Serialize)]
+/// [`CompileRecord`] as an artifact stores it: no field is flattened, which formats without field names cannot do.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "CompileRecord")]
+struct StoredRecord {
+    kernel: String,
+    target: String,
+    cache: CacheSource,
+    trace_ms: f64,
+    compile_ms: f64,
+    stages: Vec<StageTime>,
+    kir_ops: u32,
+    resources: Resources,
+}
+
+/// Wall time of one stage.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StageTime {
-    /// `verify`, `mlir`, `passes`, `llvm`, `optimise`, `codegen`, `link`.
-    pub stage: &'static str,
+    /// Of the compiler: `verify`, `mlir`, `passes`, `llvm`, `optimise`, `codegen`, `link`; of the disk cache: `lookup`,
+    /// `wait` (for another process that compiles the same key), `publish`.
+    pub stage: Cow<'static, str>,
     /// Milliseconds.
     pub ms: f64,
 }
@@ -67,4 +117,20 @@ pub struct Resources {
     pub code_bytes: u64,
     /// Instructions up to and with the last `s_endpgm` (AMD), PTX instructions (NVIDIA).
     pub instructions: u32,
+}
+
+/// A target is stored by its name.
+mod target_name {
+    use serde::de::Error as _;
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use crate::target::Target;
+
+    pub fn serialize<S: Serializer>(target: &Target, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(target)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Target, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
 }

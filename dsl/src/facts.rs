@@ -69,6 +69,8 @@ impl Facts {
             .iter()
             .map(|t| match t {
                 Type::Scalar(s) if !s.is_float() => Fact::up_to(mask(s.bits())),
+                // Pointers only ever move by whole elements.
+                Type::LdsPtr(s) => Fact { zeros: s.bytes().trailing_zeros(), ..Fact::up_to(u64::MAX) },
                 _ => Fact::up_to(u64::MAX),
             })
             .collect();

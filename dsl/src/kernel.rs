@@ -36,6 +36,14 @@ pub enum KeyError {
         /// What is allowed.
         allowed: String,
     },
+    /// The field is set more than once.
+    #[error("{field} is set twice for `{kernel}`")]
+    SetTwice {
+        /// Kernel name.
+        kernel: &'static str,
+        /// Field name.
+        field: &'static str,
+    },
     /// The values are allowed one by one, but not together.
     #[error("key {key} is not allowed for `{kernel}`: {reason}")]
     BadKey {
@@ -139,16 +147,21 @@ pub fn describe<K: BuildKey>(key: &K) -> String {
 /// A key from `field=value` settings over the defaults.
 ///
 /// # Errors
-/// An unknown field, a value that is no number or not allowed, or values that do not go together.
+/// An unknown field, one that is set twice, a value that is no number or not allowed, or values that do not go together.
 pub fn key_from<'a, K: Kernel>(settings: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<K, KeyError> {
     let mut key = K::defaults();
+    let mut set = vec![false; K::FIELDS.len()];
     for (name, text) in settings {
         let Some((index, field)) = K::FIELDS.iter().enumerate().find(|(_, f)| f.name == name) else {
             let known: Vec<&str> = K::FIELDS.iter().map(|f| f.name).collect();
             return Err(KeyError::UnknownField { kernel: K::NAME, field: name.to_owned(), known: known.join(", ") });
         };
+        if std::mem::replace(&mut set[index], true) {
+            return Err(KeyError::SetTwice { kernel: K::NAME, field: field.name });
+        }
         match text.parse() {
-            Ok(value) if field.allowed.contains(value) => key.put(index, value),
+            // Rust's own parser also takes a sign.
+            Ok(value) if field.allowed.contains(value) && !text.starts_with('+') => key.put(index, value),
             _ => return Err(bad_value::<K>(field, text)),
         }
     }

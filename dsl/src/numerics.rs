@@ -1,5 +1,5 @@
-//! Number rules shared by everything that computes on the host: the CPU device, the plain-Rust references and the
-//! machine-code executor all call these, so there is one meaning.
+//! Number rules of operations that Rust does not have as they are: the CPU device and the plain-Rust references call
+//! these, so there is one meaning. (Device `gcn` follows the instruction set's own rules.)
 
 /// 2^x, correctly rounded to `f32` (nearest even) but for exact ties of the 53-bit intermediate result.
 ///

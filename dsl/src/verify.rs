@@ -1,11 +1,20 @@
 //! Accepts or refuses a kernel. What passes here means something on every device, and no code generator checks it again.
 
 use crate::error::Refusal;
-use crate::ir::{Access, BinaryOp, Block, Inst, Kernel, Op, ParamKind, Scalar, Type, UnaryOp, Value};
+use crate::ir::{
+    Access, BinaryOp, Block, Inst, Kernel, LdsArray, MAX_ARGUMENT_BYTES, MAX_BUFFER_BYTES, Op, ParamKind, Scalar, Type,
+    UnaryOp, Value,
+};
 use crate::target::Target;
 
 /// Most elements a vector may have.
 const MAX_VECTOR: u32 = 16;
+
+/// Largest alignment of an LDS array, in bytes.
+const MAX_LDS_ALIGN: u32 = 4096;
+
+/// Deepest nesting of `if` and `for`; what executes a kernel keeps a stack of this size.
+pub const MAX_DEPTH: usize = 64;
 
 /// Widest memory access of one thread, in bytes.
 const MAX_ACCESS: u32 = 16;
@@ -16,7 +25,7 @@ const MAX_ACCESS: u32 = 16;
 /// The first thing wrong, with the location of the author's call.
 pub fn verify(kernel: &Kernel, target: Target) -> Result<(), Refusal> {
     whole(kernel, target).map_err(|message| Refusal { location: None, message })?;
-    let mut scope = Scope { kernel, defined: vec![false; kernel.values.len()] };
+    let mut scope = Scope { kernel, defined: vec![false; kernel.values.len()], depth: 0 };
     for i in 0..kernel.params.len() {
         scope.defined[i] = true;
     }
@@ -35,8 +44,8 @@ fn whole(kernel: &Kernel, target: Target) -> Result<(), String> {
         return Err(format!("traced for waves of {}, but {target} has waves of {}", kernel.wave, chip.wave));
     }
     let launch = &kernel.launch;
-    let threads = launch.block.iter().map(|n| u64::from(*n)).product::<u64>();
-    if threads == 0 || threads > u64::from(chip.max_block) {
+    let threads = launch.block_threads();
+    if threads == 0 || threads > chip.max_block {
         let [x, y, z] = launch.block;
         return Err(format!("workgroup of {x}x{y}x{z} threads; {target} allows 1 to {} in all", chip.max_block));
     }
@@ -51,15 +60,9 @@ fn whole(kernel: &Kernel, target: Target) -> Result<(), String> {
     if launch.maxnreg.is_some_and(|n| !(16..=255).contains(&n)) {
         return Err(format!("maxnreg {}; allowed are 16 to 255", launch.maxnreg.unwrap_or(0)));
     }
-    if kernel.lds.iter().map(|a| u64::from(a.len) * u64::from(a.elem.bytes()) + 16).sum::<u64>() > 1 << 30
-        || kernel.lds_layout().1 > chip.lds_bytes
-    {
-        let arrays: Vec<String> = kernel.lds.iter().map(|a| format!("{} of {} {}", a.name, a.len, a.elem)).collect();
-        return Err(format!(
-            "LDS arrays ({}) need more than the {} bytes {target} has",
-            arrays.join(", "),
-            chip.lds_bytes
-        ));
+    if kernel.params.len() > (MAX_ARGUMENT_BYTES / 2) as usize || kernel.abi_bytes() > MAX_ARGUMENT_BYTES {
+        let n = kernel.params.len();
+        return Err(format!("{n} arguments take more than the {MAX_ARGUMENT_BYTES} bytes that one launch can pass"));
     }
     if kernel.params.len() > kernel.values.len() {
         return Err("a parameter has no value".to_owned());
@@ -73,11 +76,10 @@ fn whole(kernel: &Kernel, target: Target) -> Result<(), String> {
                 if elem == Scalar::Bool {
                     return Err(format!("buffer `{}` holds bool, which has no memory form; use u32", p.name));
                 }
-                if len.checked_mul(u64::from(elem.bytes())).is_none_or(|b| b > u64::from(u32::MAX)) {
+                if len.checked_mul(u64::from(elem.bytes())).is_none_or(|b| b > MAX_BUFFER_BYTES) {
                     return Err(format!(
-                        "buffer `{}` has {len} elements of {elem}, past the {} bytes that one buffer can address",
-                        p.name,
-                        u32::MAX
+                        "buffer `{}` has {len} elements of {elem}, past the {MAX_BUFFER_BYTES} bytes that one buffer can address",
+                        p.name
                     ));
                 }
                 if !align.is_power_of_two() || align < elem.bytes() || align > 4096 {
@@ -95,12 +97,21 @@ fn whole(kernel: &Kernel, target: Target) -> Result<(), String> {
         }
     }
     for a in &kernel.lds {
-        if a.elem == Scalar::Bool || a.len == 0 || !a.align.is_power_of_two() || a.align < a.elem.bytes() {
+        let allowed = a.elem.bytes()..=MAX_LDS_ALIGN;
+        if a.elem == Scalar::Bool || a.len == 0 || !a.align.is_power_of_two() || !allowed.contains(&a.align) {
             return Err(format!(
-                "LDS array `{}` of {} {}, aligned to {}, is not allowed",
+                "LDS array `{}` of {} {}, aligned to {}; allowed are 1 or more elements with a memory form and powers of \
+                 two from the element's size to {MAX_LDS_ALIGN}",
                 a.name, a.len, a.elem, a.align
             ));
         }
+    }
+    let size = |a: &LdsArray| u64::from(a.len) * u64::from(a.elem.bytes()) + u64::from(MAX_LDS_ALIGN);
+    // The layout is computed in 32 bits, so the sum must fit first.
+    if kernel.lds.iter().map(size).sum::<u64>() > 1 << 30 || kernel.lds_layout().1 > chip.lds_bytes {
+        let arrays: Vec<String> = kernel.lds.iter().map(|a| format!("{} of {} {}", a.name, a.len, a.elem)).collect();
+        let arrays = arrays.join(", ");
+        return Err(format!("LDS arrays ({arrays}) need more than the {} bytes {target} has", chip.lds_bytes));
     }
     Ok(())
 }
@@ -108,6 +119,8 @@ fn whole(kernel: &Kernel, target: Target) -> Result<(), String> {
 struct Scope<'a> {
     kernel: &'a Kernel,
     defined: Vec<bool>,
+    /// Regions around the current block.
+    depth: usize,
 }
 
 impl Scope<'_> {
@@ -159,7 +172,8 @@ impl Scope<'_> {
         let refuse = |message| Refusal { location, message };
         let given = block.yields.iter().map(|v| self.ty(*v)).collect::<Result<Vec<_>, _>>().map_err(refuse)?;
         if given != yields {
-            return Err(refuse(format!("the region hands out {given:?} where {yields:?} is wanted")));
+            let (given, wanted) = (listed(&given), listed(yields));
+            return Err(refuse(format!("the region hands out {given} where {wanted} is wanted")));
         }
         let defined = block.insts.iter().flat_map(|i| &i.results).chain(&block.params);
         self.undefine(defined.copied().collect::<Vec<_>>());
@@ -167,8 +181,22 @@ impl Scope<'_> {
     }
 
     fn nested(&mut self, inst: &Inst) -> Result<(), Refusal> {
+        let blocks = inst.op.blocks();
+        if blocks.is_empty() {
+            return Ok(());
+        }
+        let refuse = |message| Refusal { location: Some(self.kernel.location(inst.number)), message };
+        if self.depth == MAX_DEPTH {
+            return Err(refuse(format!("control flow nested deeper than {MAX_DEPTH} regions")));
+        }
         let results: Vec<Type> = inst.results.iter().map(|r| self.kernel.values[r.index()]).collect();
-        inst.op.blocks().into_iter().try_for_each(|b| self.block(b, &results))
+        if let Some(other) = results.iter().find(|t| !t.is_data() && !matches!(t, Type::LdsPtr(_))) {
+            return Err(refuse(format!("hands out {other}; only data and LDS pointers leave a region")));
+        }
+        self.depth += 1;
+        blocks.into_iter().try_for_each(|b| self.block(b, &results))?;
+        self.depth -= 1;
+        Ok(())
     }
 
     fn inst(&self, inst: &Inst) -> Result<(), String> {
@@ -339,6 +367,15 @@ impl Scope<'_> {
             Some((_, ParamKind::Buffer { .. })) => Ok(()),
             _ => Err("accesses something that is not a buffer parameter".to_owned()),
         }
+    }
+}
+
+/// Types for a message.
+pub(crate) fn listed(types: &[Type]) -> String {
+    if types.is_empty() {
+        "nothing".to_owned()
+    } else {
+        types.iter().map(Type::to_string).collect::<Vec<_>>().join(", ")
     }
 }
 

@@ -45,6 +45,8 @@ fn a_good_kernel_is_accepted() {
 fn launch_shapes() {
     let block = |n| Launch { block: [n, 2, 1], ..LAUNCH };
     refused(block(0), vec![], "workgroup of 0x2x1 threads; gfx950 allows 1 to 1024 in all", |_| ());
+    let huge = Launch { block: [1 << 22; 3], ..LAUNCH };
+    refused(huge, vec![], "workgroup of 4194304x4194304x4194304 threads; gfx950 allows 1 to 1024 in all", |_| ());
     refused(block(513), vec![], "workgroup of 513x2x1 threads; gfx950 allows 1 to 1024 in all", |_| ());
     let grid = Launch { grid: [1, 70_000, 1], ..LAUNCH };
     refused(grid, vec![], "grid of 70000 workgroups along y; gfx950 allows 65535", |_| ());
@@ -74,10 +76,10 @@ fn drop_value<T>(_: T) {}
 
 #[test]
 fn buffers_past_the_address_range() {
-    let expected = "buffer `x` has 1073741824 elements of f32, past the 4294967295 bytes that one buffer can address";
+    let expected = "buffer `x` has 1073741824 elements of f32, past the 4294967040 bytes that one buffer can address";
     refused(LAUNCH, buffer(1 << 30, Access::Read), expected, |_| ());
     let expected =
-        "buffer `x` has 4611686018427387905 elements of f32, past the 4294967295 bytes that one buffer can address";
+        "buffer `x` has 4611686018427387905 elements of f32, past the 4294967040 bytes that one buffer can address";
     refused(LAUNCH, buffer((1 << 62) + 1, Access::Read), expected, |_| ());
 }
 
@@ -158,4 +160,45 @@ fn a_kernel_is_for_one_wave_width() {
     let kernel = build("k", Target::SM_90, LAUNCH, vec![], |_| ()).unwrap();
     let message = verify(&kernel, Target::GFX950).unwrap_err().to_string();
     assert_eq!(message, "traced for waves of 32, but gfx950 has waves of 64");
+}
+
+#[test]
+fn lds_alignments_that_no_layout_can_keep() {
+    let kernel = |align| {
+        let mut kernel = build("k", Target::GFX950, LAUNCH, vec![], |k| drop_value(k.lds::<u32>("a", 4))).unwrap();
+        kernel.lds[0].align = align;
+        kernel.lds = vec![kernel.lds[0].clone(); 3];
+        verify(&kernel, Target::GFX950).map_err(|e| e.to_string())
+    };
+    for align in [0, 2, 12, 8192, 1 << 31] {
+        let message = kernel(align).unwrap_err();
+        assert!(message.contains(&format!("aligned to {align}; allowed are")), "{message}");
+    }
+    kernel(4096).unwrap();
+}
+
+#[test]
+fn control_flow_deeper_than_any_device_keeps() {
+    fn nest<'k>(k: &'k Builder<'k>, depth: usize) {
+        if depth > 0 {
+            k.if_(k.thread_id(Axis::X).lt(3), || nest(k, depth - 1));
+        }
+    }
+    traced(LAUNCH, vec![], |k| nest(k, 64)).unwrap();
+    let message = traced(LAUNCH, vec![], |k| nest(k, 65)).unwrap_err();
+    assert!(message.ends_with("control flow nested deeper than 64 regions"), "{message}");
+}
+
+#[test]
+fn vectors_of_nothing() {
+    let message = traced(LAUNCH, vec![], |k| drop_value(k.vector::<f32, 0>([]).element(0))).unwrap_err();
+    assert!(message.ends_with("element 0 of a vector of 0 elements"), "{message}");
+}
+
+#[test]
+fn more_arguments_than_a_launch_can_pass() {
+    let params = |n| vec![Param { name: "x", kind: ParamKind::Scalar(Scalar::U64) }; n];
+    traced(LAUNCH, params(512), |_| ()).unwrap();
+    let message = traced(LAUNCH, params(513), |_| ()).unwrap_err();
+    assert_eq!(message, "513 arguments take more than the 4096 bytes that one launch can pass");
 }

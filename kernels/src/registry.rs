@@ -12,6 +12,9 @@ use serde::Serialize;
 
 use crate::mla::combine::MlaCombine;
 
+/// Makes a build of a kernel from `field=value` settings.
+type Parse = fn(&[(String, String)]) -> Result<Box<dyn Build>, KeyError>;
+
 /// A kernel that has a name.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
@@ -24,7 +27,7 @@ pub struct Entry {
     /// Its build key's fields.
     pub fields: &'static [KeyField],
     /// Makes a build of it from `field=value` settings.
-    parse: fn(&[(String, String)]) -> Result<Box<dyn Build>, KeyError>,
+    parse: Parse,
 }
 
 /// Every kernel, in alphabetical order.
@@ -73,8 +76,14 @@ impl Entry {
 
 /// A kernel with its build key, whatever its type.
 pub trait Build: Send + Sync {
+    /// Kernel name.
+    fn name(&self) -> &'static str;
+
     /// The key as `field=value` pairs.
     fn key(&self) -> String;
+
+    /// The key, field by field, in order.
+    fn fields(&self) -> Vec<(&'static str, u32)>;
 
     /// Traces and verifies it.
     ///
@@ -132,8 +141,16 @@ pub trait Run: Kernel {
 }
 
 impl<K: Run> Build for K {
+    fn name(&self) -> &'static str {
+        K::NAME
+    }
+
     fn key(&self) -> String {
         kernel::describe(self)
+    }
+
+    fn fields(&self) -> Vec<(&'static str, u32)> {
+        K::FIELDS.iter().enumerate().map(|(i, f)| (f.name, self.get(i))).collect()
     }
 
     fn trace(&self, target: Target) -> Result<ir::Kernel, lathe_dsl::Error> {
@@ -151,7 +168,7 @@ impl<K: Run> Build for K {
         let ok = outcome.findings.is_empty() && outcome.checks.iter().all(|c| c.ok);
         Ok(RunReport {
             kernel: K::NAME,
-            key: K::FIELDS.iter().enumerate().map(|(i, f)| (f.name, self.get(i))).collect(),
+            key: self.fields(),
             device: engine.device.name(),
             seed,
             record: compiled.record().clone(),

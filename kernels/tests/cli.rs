@@ -1,12 +1,70 @@
 //! The command line from outside: what it prints and with which status it ends.
 #![cfg(feature = "jit")]
 
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use lathe_dsl::Target;
+use lathe_kernels::mla::combine::MlaCombine;
+use lathe_kernels::registry::Run;
+use lathe_runtime::Engine;
+use lathe_runtime::bundle::{Bundle, Place};
 use serde_json::Value;
+use tempfile::TempDir;
 
+/// Runs the command without a disk cache and without any variable of the caller's.
 fn lathe(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_lathe")).args(args).output().expect("the binary starts")
+    with(args, &[("LATHE_CACHE", "off")])
+}
+
+fn with(args: &[&str], variables: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lathe"));
+    for name in ["LATHE_CACHE", "LATHE_CACHE_DIR", "LATHE_CACHE_MAX_BYTES", "LATHE_REPRODUCER_DIR"] {
+        command.env_remove(name);
+    }
+    command.args(args).envs(variables.iter().copied()).output().expect("the binary starts")
+}
+
+/// A folder with a disk cache and other files.
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a folder"))
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().expect("UTF-8").to_owned()
+    }
+
+    fn file(&self, name: &str, text: &str) -> String {
+        std::fs::write(self.path(name), text).expect("a file");
+        self.path(name)
+    }
+
+    fn lathe(&self, args: &[&str]) -> Output {
+        with(args, &[("LATHE_CACHE_DIR", &self.path("cache"))])
+    }
+
+    fn json(&self, args: &[&str]) -> Value {
+        object(args, &self.lathe(args))
+    }
+
+    /// Files of the cache's entries.
+    fn entries(&self) -> Vec<PathBuf> {
+        fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
+            for item in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+                match item.path() {
+                    path if path.is_dir() => walk(&path, found),
+                    path if path.extension().is_some_and(|e| e == "lathe") => found.push(path),
+                    _ => {}
+                }
+            }
+        }
+        let mut found = vec![];
+        walk(Path::new(&self.path("cache")), &mut found);
+        found
+    }
 }
 
 fn text(bytes: &[u8]) -> &str {
@@ -14,7 +72,11 @@ fn text(bytes: &[u8]) -> &str {
 }
 
 fn json(args: &[&str]) -> Value {
-    let out = lathe(args);
+    object(args, &lathe(args))
+}
+
+#[track_caller]
+fn object(args: &[&str], out: &Output) -> Value {
     assert!(out.status.success(), "{args:?}: {}", text(&out.stderr));
     let lines: Vec<&str> = text(&out.stdout).lines().collect();
     assert_eq!(lines.len(), 1, "one JSON object on one line");
@@ -24,7 +86,11 @@ fn json(args: &[&str]) -> Value {
 /// A wrong request: status 2, nothing on standard output, one line that holds every one of `wanted`.
 #[track_caller]
 fn wrong(args: &[&str], wanted: &[&str]) {
-    let out = lathe(args);
+    refused(args, &lathe(args), wanted);
+}
+
+#[track_caller]
+fn refused(args: &[&str], out: &Output, wanted: &[&str]) {
     let message = text(&out.stderr);
     assert_eq!(out.status.code(), Some(2), "{args:?}: {message}");
     assert_eq!(text(&out.stdout), "", "{args:?}");
@@ -146,8 +212,13 @@ fn wrong_requests_are_one_line_and_status_2() {
     wrong(&["compile", "mla_combine", "--target", "gfx950", "--emit", "elf"], &["'elf'", "kir, mlir, llvm, asm, obj"]);
     let nowhere = ["compile", "mla_combine", "--target", "gfx950", "--emit", "asm", "-o", "/nonexistent/file"];
     wrong(&nowhere, &["cannot write /nonexistent/file", "No such file"]);
-    wrong(&[], &["no command given", "list, run, compile"]);
+    wrong(&[], &["no command given", "list, run, compile, warm, bundle, cache, env, doctor", "`lathe --help`"]);
+    wrong(&["bundle"], &["no command given", "commands: build, list", "`lathe bundle --help`"]);
+    wrong(&["cache"], &["no command given", "commands: stats, verify, clear", "`lathe cache --help`"]);
     wrong(&["fly"], &["'fly'"]);
+    wrong(&["bundle", "build", "--keys", "k", "--targets", "cpu"], &["-o <FILE>"]);
+    wrong(&["bundle", "build", "-o", "b", "--keys", "k"], &["--targets"]);
+    wrong(&["doctor", "--fast"], &["'--fast'"]);
 }
 
 #[test]
@@ -156,4 +227,297 @@ fn help_and_version_are_no_failures() {
         let out = lathe(args);
         assert!(out.status.success() && !out.stdout.is_empty(), "{args:?}");
     }
+}
+
+#[test]
+fn a_second_compile_comes_from_the_disk_cache() {
+    let folder = Folder::new();
+    for target in ["gfx950", "sm_90"] {
+        let args = ["compile", "mla_combine", "--target", target, "--json"];
+        let first = folder.json(&args);
+        let second = folder.json(&args);
+        assert_eq!((&first["cache"], &second["cache"]), (&"miss".into(), &"disk".into()));
+        assert_eq!(first["code_bytes"], second["code_bytes"]);
+        let none = folder.json(&[args.as_slice(), &["--no-cache"]].concat());
+        assert_eq!(none["cache"], "miss");
+    }
+    assert_eq!(folder.entries().len(), 2);
+    let object = ["compile", "mla_combine", "--target", "gfx950", "--emit", "obj"];
+    let cached = folder.lathe(&object);
+    assert!(text(&cached.stderr).contains("cache: disk"), "{}", text(&cached.stderr));
+    assert_eq!(cached.stdout, lathe(&object).stdout, "cached and compiled code are the same");
+}
+
+#[test]
+fn a_second_run_comes_from_the_disk_cache() {
+    let folder = Folder::new();
+    let args = ["run", "mla_combine", "--set", "ranks=2", "--set", "tokens=1", "--device", "gcn:gfx950", "--json"];
+    for cache in ["miss", "disk"] {
+        let report = folder.json(&args);
+        assert_eq!((&report["ok"], &report["record"]["cache"]), (&true.into(), &cache.into()));
+    }
+    assert_eq!(folder.json(&[args.as_slice(), &["--no-cache"]].concat())["record"]["cache"], "miss");
+}
+
+#[test]
+fn assembly_has_the_entry_point_of_the_object() {
+    let emit = |form| lathe(&["compile", "mla_combine", "--target", "gfx950", "--emit", form]).stdout;
+    let assembly = String::from_utf8(emit("asm")).expect("text");
+    let name = assembly.split_whitespace().find_map(|w| w.strip_suffix(".kd")).expect("a kernel descriptor");
+    assert!(name.len() == "mla_combine_".len() + 8 && name.starts_with("mla_combine_"), "{name}");
+    assert!(emit("obj").windows(name.len()).any(|w| w == name.as_bytes()));
+}
+
+const KEYS: &str = "# builds of a test\n\nmla_combine ranks=2 tokens=3  # the small one\n  mla_combine\n";
+
+#[test]
+fn warm_fills_the_cache_once() {
+    let folder = Folder::new();
+    let keys = folder.file("keys", KEYS);
+    let args = ["warm", &keys, "--targets", "gfx950,sm_90,gfx950", "--json"];
+    let out = folder.lathe(&args);
+    let report = object(&args, &out);
+    assert_eq!((&report["kernels"], &report["compiled"], &report["cached"]), (&4.into(), &4.into(), &0.into()));
+    let lines: Vec<&str> = text(&out.stderr).lines().collect();
+    assert_eq!(lines.len(), 4, "{lines:?}");
+    assert!(lines[0].starts_with("1/4 mla_combine {ranks=") && lines[3].starts_with("4/4 "), "{lines:?}");
+    let report = folder.json(&args);
+    assert_eq!((&report["compiled"], &report["cached"]), (&0.into(), &4.into()));
+    let compile = ["compile", "mla_combine", "--set", "ranks=2", "--set", "tokens=3", "--target", "sm_90", "--json"];
+    assert_eq!(folder.json(&compile)["cache"], "disk");
+
+    let off = with(&args, &[("LATHE_CACHE", "off")]);
+    refused(&args, &off, &["LATHE_CACHE=off", "cannot be warmed"]);
+    let args = ["warm", &keys, "--targets", "cpu"];
+    refused(&args, &folder.lathe(&args), &["unknown target `cpu`", "gfx950, sm_90"]);
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_is_told() {
+    let folder = Folder::new();
+    let keys = folder.file("keys", "mla_combine ranks=1 tokens=1");
+    folder.file("cache", "in the way");
+    let out = folder.lathe(&["warm", &keys, "--targets", "sm_90"]);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(text(&out.stderr).contains("lathe: 1 compiled kernels could not be written to"), "{}", text(&out.stderr));
+}
+
+#[test]
+fn a_wrong_keys_file_names_file_and_line() {
+    let folder = Folder::new();
+    for (content, wanted) in [
+        ("mla_combine\nmla_comb ranks=1", ":2: unknown kernel `mla_comb`; known kernels: mla_combine"),
+        ("\n\nmla_combine ranks", ":3: a setting is FIELD=VALUE"),
+        ("mla_combine rank=1", ":1: `mla_combine` has no key field `rank`"),
+        ("# one\nmla_combine ranks=3", ":2: ranks=3 is not allowed"),
+        ("mla_combine\n#\nmla_combine ranks=8", ":3: `mla_combine` {ranks=8, tokens=8} is the build of line 1 already"),
+        ("# nothing\n", " names no kernel"),
+    ] {
+        let keys = folder.file("keys", content);
+        let wanted = format!("{keys}{wanted}");
+        wrong(&["warm", &keys, "--targets", "sm_90"], &[&wanted]);
+        wrong(&["bundle", "build", "-o", &folder.path("b"), "--keys", &keys, "--targets", "cpu"], &[&wanted]);
+    }
+    assert!(!Path::new(&folder.path("b")).exists());
+    let nowhere = folder.path("nowhere");
+    wrong(&["warm", &nowhere, "--targets", "sm_90"], &["cannot read", &nowhere, "No such file"]);
+}
+
+#[test]
+fn bundles_are_built_and_listed() {
+    let folder = Folder::new();
+    let (keys, file) = (folder.file("keys", KEYS), folder.path("kernels.lathe"));
+    let build = |file: &str| {
+        let targets = "gfx950,sm_90,cpu,cpu:sm_90,cpu:gfx950";
+        folder.json(&["bundle", "build", "-o", file, "--keys", &keys, "--targets", targets, "--json"])
+    };
+    let report = build(&file);
+    let size = std::fs::metadata(&file).expect("a bundle").len();
+    assert_eq!((&report["kernels"], &report["bytes"]), (&8.into(), &size.into()));
+    let again = folder.path("again.lathe");
+    build(&again);
+    assert_eq!(std::fs::read(&file).unwrap(), std::fs::read(&again).unwrap(), "the same bytes on every run");
+
+    let listed = folder.json(&["bundle", "list", &file, "--json"]);
+    let kernels = listed["kernels"].as_array().expect("kernels");
+    let targets: Vec<&str> = kernels.iter().map(|k| k["target"].as_str().unwrap()).collect();
+    assert_eq!(targets, ["cpu:gfx950", "cpu:gfx950", "cpu:sm_90", "cpu:sm_90", "gfx950", "gfx950", "sm_90", "sm_90"]);
+    assert_eq!((&kernels[0]["kernel"], &kernels[0]["key"]["tokens"]), (&"mla_combine".into(), &3.into()));
+    let out = folder.lathe(&["bundle", "list", &file]);
+    assert_eq!(text(&out.stdout).lines().count(), 8);
+    assert!(text(&out.stdout).contains("mla_combine {ranks=2, tokens=3} for sm_90: "), "{}", text(&out.stdout));
+
+    let mut bytes = std::fs::read(&file).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&file, bytes).unwrap();
+    wrong(&["bundle", "list", &file], &[&file, "is damaged: `mla_combine`, entry 7", "checksum"]);
+    wrong(&["bundle", "list", &keys], &[&keys, "not a Lathe bundle"]);
+    wrong(&["bundle", "list", &folder.path("none")], &["cannot read bundle", "No such file"]);
+    let build = ["bundle", "build", "-o", &file, "--keys", &keys, "--targets"];
+    wrong(
+        &[build.as_slice(), &["cpu:gfx9"]].concat(),
+        &["unknown target `cpu:gfx9`", "gfx950, sm_90, cpu, cpu:gfx950"],
+    );
+    let nowhere = ["bundle", "build", "-o", "/nonexistent/b", "--keys", &keys, "--targets", "cpu"];
+    let out = lathe(&nowhere);
+    assert_eq!(out.status.code(), Some(2));
+    assert!(text(&out.stderr).contains("cannot write bundle /nonexistent/b"), "{}", text(&out.stderr));
+}
+
+/// Code that was compiled in another process launches from the file, on the device that executes AMD code and on the CPU.
+#[test]
+fn what_was_bundled_launches() {
+    let folder = Folder::new();
+    let (keys, file) = (folder.file("keys", KEYS), folder.path("kernels.lathe"));
+    folder.json(&["bundle", "build", "-o", &file, "--keys", &keys, "--targets", "gfx950,cpu,cpu:sm_90", "--json"]);
+    let key = MlaCombine { ranks: 2, tokens: 3 };
+    let bytes = std::fs::read(&file).expect("a bundle");
+    for bundle in [Bundle::open(&file).expect("a bundle"), Bundle::from_bytes(bytes).expect("a bundle")] {
+        for device in ["gcn:gfx950", "cpu", "cpu:sm_90"] {
+            let engine = Engine::open(device, Some(5)).expect("a device");
+            let target = engine.device.target();
+            let place = if device.starts_with("cpu") { Place::Cpu(target) } else { Place::Chip(target) };
+            let compiled = bundle.get(&key, place).expect("a kernel");
+            let outcome = Run::run(&key, &engine, &compiled, 5).expect("it runs");
+            assert!(outcome.checks.len() == 2 && outcome.checks.iter().all(|c| c.ok), "{device}: {:?}", outcome.checks);
+            assert_eq!(engine.jit.counters().compiles, 0);
+        }
+        let error = bundle.get(&MlaCombine { ranks: 4, ..key }, Place::Cpu(Target::GFX950)).unwrap_err().to_string();
+        assert!(
+            error.contains("has no `mla_combine` {ranks=4, tokens=3} for cpu:gfx950; it has `mla_combine`"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn the_cache_is_shown_checked_and_emptied() {
+    let folder = Folder::new();
+    let empty = folder.json(&["cache", "stats", "--json"]);
+    assert_eq!(
+        (&empty["entries"], &empty["mode"], &empty["dir"]),
+        (&0.into(), &"rw".into(), &folder.path("cache").into())
+    );
+    let keys = folder.file("keys", KEYS);
+    folder.json(&["warm", &keys, "--targets", "gfx950", "--json"]);
+    let stats = folder.json(&["cache", "stats", "--json"]);
+    let bytes: u64 = folder.entries().iter().map(|e| std::fs::metadata(e).unwrap().len()).sum();
+    assert_eq!((&stats["entries"], &stats["bytes"]), (&2.into(), &bytes.into()));
+    assert!(text(&folder.lathe(&["cache", "stats"]).stdout).contains("entries     2"));
+    assert_eq!(folder.json(&["cache", "verify", "--json"])["good"], 2);
+
+    let broken = &folder.entries()[0];
+    std::fs::write(broken, "no entry").unwrap();
+    let out = folder.lathe(&["cache", "verify"]);
+    assert_eq!(out.status.code(), Some(1), "{}", text(&out.stdout));
+    assert!(text(&out.stdout).contains(broken.to_str().unwrap()) && !broken.exists(), "{}", text(&out.stdout));
+    assert_eq!(folder.json(&["cache", "verify", "--json"])["good"], 1);
+    let args = ["cache", "clear", "--json"];
+    let read_only = with(&args, &[("LATHE_CACHE_DIR", &folder.path("cache")), ("LATHE_CACHE", "ro")]);
+    refused(&args, &read_only, &["LATHE_CACHE=ro", "cannot be cleared"]);
+    assert_eq!(folder.entries().len(), 1);
+    assert_eq!(folder.json(&args)["removed"], 1);
+    assert!(folder.entries().is_empty());
+}
+
+#[test]
+fn env_lists_every_variable() {
+    let variables = [("LATHE_CACHE_MAX_BYTES", "3M"), ("LATHE_CACHE_DIR", "/somewhere")];
+    let args = ["env", "--json"];
+    let listed = object(&args, &with(&args, &variables));
+    let listed = listed["variables"].as_array().expect("variables");
+    let value = |name: &str| {
+        let variable = listed.iter().find(|v| v["name"] == name).expect(name);
+        (variable["value"].as_str().unwrap(), variable["set"].as_bool().unwrap())
+    };
+    assert_eq!(value("LATHE_CACHE_MAX_BYTES"), ("3145728", true));
+    assert_eq!(value("LATHE_CACHE_DIR"), ("/somewhere", true));
+    assert_eq!(value("LATHE_CACHE"), ("rw", false));
+    let printed = with(&["env"], &variables);
+    for variable in listed {
+        let (name, default) = (variable["name"].as_str().unwrap(), variable["default"].as_str().unwrap());
+        assert!(!variable["doc"].as_str().unwrap().is_empty());
+        assert!(text(&printed.stdout).contains(name) && text(&printed.stdout).contains(default), "{name}");
+    }
+}
+
+#[test]
+fn a_bad_variable_is_a_wrong_request_wherever_it_is_read() {
+    let readers: [&[&str]; 4] =
+        [&["env"], &["compile", "mla_combine", "--target", "sm_90"], &["run", "mla_combine"], &["cache", "stats"]];
+    for args in readers {
+        let out = with(args, &[("LATHE_CACHE", "yes")]);
+        refused(args, &out, &["environment variable LATHE_CACHE=yes is not allowed", "off, ro or rw"]);
+        let out = with(args, &[("LATHE_CACHE_MAX_BYTES", "-3")]);
+        refused(args, &out, &["LATHE_CACHE_MAX_BYTES=-3", "a whole number of bytes"]);
+    }
+}
+
+#[test]
+fn doctor_tells_what_there_is_and_how_to_mend_the_rest() {
+    let folder = Folder::new();
+    let find = |report: &Value, what: &str| {
+        report["findings"].as_array().unwrap().iter().find(|f| f["what"] == what).expect(what).clone()
+    };
+    let report = folder.json(&["doctor", "--json"]);
+    for what in ["llvm", "compile gfx950", "compile sm_90", "disk cache", "environment"] {
+        assert_eq!(find(&report, what)["state"], "ok", "{report}");
+    }
+    assert!(find(&report, "llvm")["version"].as_str().unwrap().starts_with("22."));
+    for what in ["cuda driver", "hip runtime"] {
+        let finding = find(&report, what);
+        assert!(finding["state"] == "ok" || finding["mend"].as_str().is_some_and(|m| m.contains("sudo ")), "{finding}");
+    }
+    assert!(!Path::new(&folder.path("cache")).exists(), "looking changes nothing");
+
+    let keys = folder.file("keys", "mla_combine ranks=1 tokens=1");
+    folder.json(&["warm", &keys, "--targets", "sm_90", "--json"]);
+    assert_eq!(find(&folder.json(&["doctor", "--json"]), "disk cache")["entries"], 1);
+    std::fs::write(&folder.entries()[0], "no entry").unwrap();
+    let cache = find(&folder.json(&["doctor", "--json"]), "disk cache");
+    assert_eq!(
+        (&cache["state"], &cache["damaged"], &cache["mend"]),
+        (&"bad".into(), &1.into(), &"lathe cache verify".into())
+    );
+    assert_eq!(folder.entries().len(), 1, "looking changes nothing");
+
+    let out = with(&["doctor"], &[("LATHE_CACHE", "yes"), ("LATHE_CACHE_DIR", &folder.path("keys"))]);
+    assert!(out.status.success(), "bad findings are no failure");
+    assert!(text(&out.stdout).contains("mend: unset LATHE_CACHE"), "{}", text(&out.stdout));
+    let out = with(&["doctor", "--json"], &[("LATHE_CACHE_DIR", &folder.path("keys"))]);
+    let cache = find(&object(&["doctor"], &out), "disk cache");
+    assert_eq!(cache["state"], "bad");
+    assert!(cache["found"].as_str().unwrap().ends_with("not a folder"), "{cache}");
+}
+
+#[test]
+fn output_that_cannot_be_written_is_said_in_one_line() {
+    for args in [&["list"][..], &["list", "--json"], &["run", "mla_combine"], &["env"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("/dev/full");
+        let out = Command::new(env!("CARGO_BIN_EXE_lathe"))
+            .args(args)
+            .env("LATHE_CACHE", "off")
+            .stdout(full)
+            .output()
+            .expect("the binary starts");
+        let message = text(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{args:?}: {message}");
+        assert!(message.starts_with("lathe: cannot write to standard output: "), "{message}");
+        assert_eq!(message.lines().count(), 1, "{message}");
+    }
+}
+
+#[test]
+fn a_reader_who_has_seen_enough_is_no_crash() {
+    let command =
+        format!("'{}' run mla_combine --no-cache | head -c 1; exit ${{PIPESTATUS[0]}}", env!("CARGO_BIN_EXE_lathe"));
+    let out = Command::new("bash").args(["-c", &command]).output().expect("bash starts");
+    assert!(matches!(out.status.code(), Some(0 | 2)), "{:?}", out.status);
+    assert_eq!(text(&out.stderr), "");
+}
+
+#[test]
+fn a_field_is_set_once() {
+    wrong(&["run", "mla_combine", "--set", "ranks=2", "--set", "ranks=4"], &["ranks is set twice"]);
+    wrong(&["run", "mla_combine", "--set", "ranks=+8"], &["ranks=+8", "one of 1, 2, 4, 8"]);
 }

@@ -21,9 +21,20 @@ pub enum Error {
         /// The panic's message.
         message: String,
     },
+    /// A warm-up was cancelled before this kernel's turn came.
+    #[error("`{kernel}` for {target} was not compiled: the warm-up was cancelled")]
+    Cancelled {
+        /// Kernel name.
+        kernel: &'static str,
+        /// Chip name.
+        target: &'static str,
+    },
     /// The compiler failed.
     #[error("{0}")]
     Compile(Arc<dyn std::error::Error + Send + Sync>),
+    /// A bundle, or a kernel of it, cannot be used.
+    #[error(transparent)]
+    Bundle(#[from] crate::bundle::BundleError),
     /// The kernel did something wrong while it ran.
     #[error("{0}")]
     Fault(Arc<dyn std::error::Error + Send + Sync>),
@@ -35,9 +46,19 @@ pub enum Error {
         /// What there is.
         known: String,
     },
+    /// The argument struct is not the one that the kernel was traced with.
+    #[error("`{kernel}` takes {wanted} arguments, {given} were given")]
+    ArgumentCount {
+        /// Kernel name.
+        kernel: String,
+        /// Arguments given.
+        given: usize,
+        /// Arguments wanted.
+        wanted: usize,
+    },
     /// A launch argument does not match its declaration.
     #[error(
-        "argument `{name}` of `{kernel}` has {given} elements of {elem}; this key's kernel wants {wanted} of {wanted_elem}"
+        "argument `{name}` of `{kernel}` is {given} elements of {elem}; this key's kernel wants {wanted} of {wanted_elem}"
     )]
     BadBuffer {
         /// Kernel name.

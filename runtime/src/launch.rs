@@ -1,12 +1,35 @@
 //! Packing and checking of launch arguments, from the one declaration of a kernel's argument struct.
 
 use lathe_dsl::ir::{Access, Kernel, ParamKind};
-use lathe_dsl::kernel::Arg;
+use lathe_dsl::kernel::{Arg, Arguments, Host};
 
+use crate::device::{Device, LaunchReport};
 use crate::error::Error;
+use crate::jit::Compiled;
 
-/// Most bytes of one launch's argument block.
-const MAX_BYTES: usize = 4096;
+impl Compiled {
+    /// Launches the kernel on `device` and waits for it. Every argument is checked against its declaration first. A grid
+    /// without workgroups launches nothing.
+    ///
+    /// # Errors
+    /// An argument that does not match, code for another device, or what the kernel did wrong.
+    pub fn launch<K: lathe_dsl::Kernel>(
+        &self,
+        device: &dyn Device,
+        args: &<K::Args as Arguments<K>>::On<Host<'_>>,
+    ) -> Result<LaunchReport, Error> {
+        let mut packed = Pack::new(self.kernel());
+        K::Args::pack(args, &mut |arg| packed.push(arg));
+        let block = packed.finish()?;
+        if self.kernel().launch.blocks() == 0 {
+            return Ok(LaunchReport::default());
+        }
+        device.launch(self, &block)
+    }
+}
+
+/// Most bytes of one launch's argument block; the verifier refuses kernels that need more.
+const MAX_BYTES: usize = lathe_dsl::ir::MAX_ARGUMENT_BYTES as usize;
 
 /// The argument block of a launch: the kernel ABI's bytes.
 #[derive(Clone, Copy, Debug)]
@@ -37,8 +60,9 @@ impl<'a> Pack<'a> {
 
     /// Checks the next argument against its parameter and appends it.
     pub(crate) fn push(&mut self, arg: Arg) {
-        let Some(param) = self.kernel.params.get(self.next) else { return };
+        let index = self.next;
         self.next += 1;
+        let Some(param) = self.kernel.params.get(index) else { return };
         let mismatch = |given, elem, wanted, wanted_elem| Error::BadBuffer {
             kernel: self.kernel.name.clone(),
             name: param.name,
@@ -79,6 +103,10 @@ impl<'a> Pack<'a> {
     pub(crate) fn finish(self) -> Result<ArgBlock, Error> {
         if let Some(error) = self.failed {
             return Err(error);
+        }
+        let (given, wanted) = (self.next, self.kernel.params.len());
+        if given != wanted || self.block.len != self.kernel.abi_bytes() as usize {
+            return Err(Error::ArgumentCount { kernel: self.kernel.name.clone(), given, wanted });
         }
         let buffers = || {
             let mut at = 0usize;

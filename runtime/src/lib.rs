@@ -3,18 +3,24 @@
 //! Without the feature `jit` it needs no LLVM: it has the CPU device, whose [`interp`]reter is the meaning of every
 //! operation.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod buffer;
+pub mod bundle;
+pub mod cache;
 pub mod device;
+pub mod drivers;
+mod engine;
+pub mod env;
 mod error;
 #[cfg(feature = "jit")]
 pub mod gcn;
 pub mod interp;
 pub mod jit;
+pub mod key;
 mod launch;
 
 pub use buffer::DeviceBuffer;
-pub use device::Engine;
+pub use engine::Engine;
 pub use error::Error;
 pub use launch::ArgBlock;

@@ -1,6 +1,6 @@
 //! LDS and buffer accesses, and the guards that their exact meaning needs.
 
-use lathe_dsl::ir::{self, OffsetUnit, ParamKind};
+use lathe_dsl::ir::{self, OffsetUnit};
 use melior::dialect::llvm;
 use melior::ir::attribute::{FlatSymbolRefAttribute, TypeAttribute};
 use melior::ir::{Type, Value};
@@ -21,14 +21,14 @@ pub struct BufferAccess<'c, 'a> {
     pub scale: u32,
     /// Bytes accessed: 1, 2, 4, 8 or 16.
     pub bytes: u32,
-    /// Bytes of the buffer, at most 2^32 − 1.
+    /// Bytes of the buffer, below 2^32.
     pub extent: u64,
-    /// Largest byte offset there can be.
-    pub max_offset: u64,
+    /// Whether every offset there can be lets the access end within the buffer.
+    pub inside: bool,
     /// A power of two that divides every byte offset there can be.
     pub divisor: u64,
-    /// Alignment of the buffer's address, in bytes.
-    pub base_align: u64,
+    /// Known alignment of the accessed address, in bytes.
+    pub align: u64,
 }
 
 /// Where a buffer access may end.
@@ -47,26 +47,15 @@ impl BufferAccess<'_, '_> {
     pub fn bounds(&self) -> Bounds {
         match self.extent.checked_sub(u64::from(self.bytes)) {
             None => Bounds::Outside,
-            Some(last) if self.max_offset <= last => Bounds::Inside,
-            // The extent is below 2^32.
+            Some(_) if self.inside => Bounds::Inside,
             Some(last) => Bounds::UpTo((last / u64::from(self.scale)) as u32),
         }
-    }
-
-    /// Whether the byte offset may need more than 32 bits.
-    pub fn wraps(&self) -> bool {
-        self.max_offset > u64::from(u32::MAX)
     }
 
     /// Whether an access may begin inside the buffer and end outside it.
     pub fn straddles(&self) -> bool {
         let bytes = u64::from(self.bytes);
         self.divisor < bytes || !self.extent.is_multiple_of(bytes)
-    }
-
-    /// Known alignment of the accessed address, in bytes.
-    pub fn align(&self) -> u64 {
-        self.base_align.min(self.divisor)
     }
 }
 
@@ -176,24 +165,20 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         unit: OffsetUnit,
         ty: ir::Type,
     ) -> Result<BufferAccess<'c, 'a>> {
-        let (extent, base_align) = match self.kernel.params.get(buffer.index()).map(|p| p.kind) {
-            Some(kind @ ParamKind::Buffer { align, .. }) => (kind.buffer_bytes().unwrap_or(0), u64::from(align)),
-            _ => return Err(format!("{buffer:?} is not a buffer parameter")),
-        };
+        let extent = self.kernel.params.get(buffer.index()).and_then(|p| p.kind.buffer_bytes());
         let scale = match unit {
             OffsetUnit::Bytes => 1,
             OffsetUnit::Elements => ty.scalar().bytes(),
         };
-        let range = self.facts.byte_range(offset, unit, ty);
         Ok(BufferAccess {
             buffer: self.get(buffer)?,
             offset: self.get(offset)?,
             scale,
             bytes: ty.bytes(),
-            extent,
-            max_offset: range.max,
-            divisor: 1 << range.zeros.min(32),
-            base_align,
+            extent: extent.ok_or_else(|| format!("{buffer:?} is not a buffer parameter"))?,
+            inside: self.facts.in_bounds(self.kernel, buffer, offset, unit, ty),
+            divisor: 1 << self.facts.byte_range(offset, unit, ty).zeros.min(32),
+            align: u64::from(self.facts.buffer_align(self.kernel, buffer, offset, unit, ty)),
         })
     }
 
@@ -250,9 +235,9 @@ mod tests {
             scale: 4,
             bytes: 16,
             extent: 4096,
-            max_offset: 4 * u64::from(u32::MAX),
+            inside: false,
             divisor: 4,
-            base_align: 16,
+            align: 4,
         };
         change(&mut access);
         check(&access);
@@ -262,15 +247,14 @@ mod tests {
     #[test]
     fn bounds_are_exact() {
         with_access(|_| (), |a| assert_eq!(a.bounds(), Bounds::UpTo(1020)));
-        with_access(|a| a.max_offset = 4080, |a| assert_eq!(a.bounds(), Bounds::Inside));
-        with_access(|a| a.max_offset = 4084, |a| assert_eq!(a.bounds(), Bounds::UpTo(1020)));
+        with_access(|a| a.inside = true, |a| assert_eq!(a.bounds(), Bounds::Inside));
         with_access(|a| a.extent = 15, |a| assert_eq!(a.bounds(), Bounds::Outside));
         with_access(|a| a.extent = 19, |a| assert_eq!(a.bounds(), Bounds::UpTo(0)));
     }
 
     #[test]
-    fn straddling_and_wrapping_are_seen() {
-        with_access(|_| (), |a| assert!(a.straddles() && a.wraps()));
+    fn straddling_is_seen() {
+        with_access(|_| (), |a| assert!(a.straddles()));
         with_access(|a| a.divisor = 16, |a| assert!(!a.straddles()));
         with_access(
             |a| {
@@ -279,6 +263,5 @@ mod tests {
             },
             |a| assert!(a.straddles()),
         );
-        with_access(|a| a.max_offset = u64::from(u32::MAX), |a| assert!(!a.wraps()));
     }
 }

@@ -2,14 +2,14 @@
 
 use lathe_dsl::Target;
 use lathe_dsl::artifact::Resources;
-use lathe_dsl::ir::{Axis, Kernel};
+use lathe_dsl::ir::{Axis, Kernel, MAX_BUFFER_BYTES};
 use melior::dialect::llvm;
 use melior::ir::attribute::DenseI32ArrayAttribute;
 use melior::ir::{Type, Value};
 
 use super::{Backend, Output, range};
 use crate::lower::emit::{Emitter, Named, Result};
-use crate::lower::memory::{Bounds, BufferAccess, in_range, load_if, store_if};
+use crate::lower::memory::{Bounds, BufferAccess, in_range};
 use crate::{link, resources};
 
 /// LLVM address space of buffer descriptors.
@@ -18,66 +18,30 @@ const BUFFER: u32 = 8;
 /// Word 3 of a raw buffer descriptor on CDNA: 32-bit data format, no swizzle, no typed conversion.
 const DESCRIPTOR_WORD3: i64 = 0x27000;
 
-/// A byte offset outside every buffer that ends at or below it, however wide the access.
-const OUT_OF_RANGE: u32 = 0xFFFF_FF00;
+/// A byte offset outside every buffer.
+const OUT_OF_RANGE: u32 = MAX_BUFFER_BYTES as u32;
 
 pub struct Amdgpu;
-
-/// How an access becomes exact.
-enum Guarded<'c, 'a> {
-    /// The hardware's range check does it, at this byte offset.
-    Checked(Value<'c, 'a>),
-    /// Only to be run where the condition holds, at this byte offset.
-    If(Value<'c, 'a>, Value<'c, 'a>),
-}
 
 impl Amdgpu {
     /// Byte offset of an access, such that the hardware's check gives the access its exact meaning.
     ///
-    /// The hardware checks the 32-bit byte offset, dword by dword: it knows nothing of an offset that wrapped, and
-    /// splits an access that straddles the end.
-    fn guard<'c, 'a>(e: &Emitter<'c, 'a>, access: &BufferAccess<'c, 'a>) -> Result<Guarded<'c, 'a>> {
+    /// The hardware checks dword by dword, so it splits an access that straddles the end. And it adds an instruction's
+    /// constant offset without wrapping, while LLVM moves there what was added with wrapping. So wherever an access is
+    /// not provably inside, the offset is made plain first: as it is, or outside.
+    fn guard<'c, 'a>(e: &Emitter<'c, 'a>, access: &BufferAccess<'c, 'a>) -> Result<Value<'c, 'a>> {
         let scaled = |offset| match access.scale {
             1 => Ok(offset),
             scale => e.same("arith.muli", &[offset, e.int_const(32, i64::from(scale))?]),
         };
-        let last = match access.bounds() {
-            Bounds::UpTo(last) if access.wraps() || access.straddles() => last,
-            _ => return Ok(Guarded::Checked(scaled(access.offset)?)),
-        };
-        if access.extent > u64::from(OUT_OF_RANGE) {
-            return Ok(Guarded::If(in_range(e, access, last)?, scaled(access.offset)?));
-        }
+        let Bounds::UpTo(last) = access.bounds() else { return scaled(access.offset) };
         if !access.straddles() {
             // Past the end is past the end: the first unit outside stands for all of them.
             let end = access.extent.div_ceil(u64::from(access.scale));
-            let clamped = e.same("arith.minui", &[access.offset, e.int_const(32, end as i64)?])?;
-            return Ok(Guarded::Checked(scaled(clamped)?));
+            return scaled(e.same("arith.minui", &[access.offset, e.int_const(32, end as i64)?])?);
         }
         let outside = e.int_const(32, i64::from(OUT_OF_RANGE as i32))?;
-        let operands = [in_range(e, access, last)?, scaled(access.offset)?, outside];
-        Ok(Guarded::Checked(e.same_as_second("arith.select", &operands)?))
-    }
-
-    fn load<'c, 'a>(
-        e: &Emitter<'c, 'a>,
-        access: &BufferAccess<'c, 'a>,
-        at: Value<'c, 'a>,
-        carrier: Type<'c>,
-    ) -> Result<Value<'c, 'a>> {
-        let zero = e.int_const(32, 0)?;
-        e.value("rocdl.raw.ptr.buffer.load", &[access.buffer, at, zero, zero], carrier, &[])
-    }
-
-    fn store<'c, 'a>(
-        e: &Emitter<'c, 'a>,
-        access: &BufferAccess<'c, 'a>,
-        at: Value<'c, 'a>,
-        value: Value<'c, 'a>,
-    ) -> Result<()> {
-        let zero = e.int_const(32, 0)?;
-        e.op("rocdl.raw.ptr.buffer.store", &[value, access.buffer, at, zero, zero], &[], &[])?;
-        Ok(())
+        e.same_as_second("arith.select", &[in_range(e, access, last)?, scaled(access.offset)?, outside])
     }
 }
 
@@ -125,10 +89,8 @@ impl Backend for Amdgpu {
         access: &BufferAccess<'c, 'a>,
         carrier: Type<'c>,
     ) -> Result<Value<'c, 'a>> {
-        match Self::guard(e, access)? {
-            Guarded::Checked(at) => Self::load(e, access, at, carrier),
-            Guarded::If(fits, at) => load_if(e, fits, carrier, |e| Self::load(e, access, at, carrier)),
-        }
+        let (at, zero) = (Self::guard(e, access)?, e.int_const(32, 0)?);
+        e.value("rocdl.raw.ptr.buffer.load", &[access.buffer, at, zero, zero], carrier, &[])
     }
 
     fn buffer_store<'c, 'a>(
@@ -137,10 +99,9 @@ impl Backend for Amdgpu {
         access: &BufferAccess<'c, 'a>,
         value: Value<'c, 'a>,
     ) -> Result<()> {
-        match Self::guard(e, access)? {
-            Guarded::Checked(at) => Self::store(e, access, at, value),
-            Guarded::If(fits, at) => store_if(e, fits, |e| Self::store(e, access, at, value)),
-        }
+        let (at, zero) = (Self::guard(e, access)?, e.int_const(32, 0)?);
+        e.op("rocdl.raw.ptr.buffer.store", &[value, access.buffer, at, zero, zero], &[], &[])?;
+        Ok(())
     }
 
     fn pipeline(&self, target: Target) -> String {

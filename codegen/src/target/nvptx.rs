@@ -79,7 +79,7 @@ impl Backend for Nvptx {
         access: &BufferAccess<'c, 'a>,
         carrier: Type<'c>,
     ) -> Result<Value<'c, 'a>> {
-        let load = |e: &Emitter<'c, 'a>| e.load(Self::address(e, access)?, carrier, access.align());
+        let load = |e: &Emitter<'c, 'a>| e.load(Self::address(e, access)?, carrier, access.align);
         match access.bounds() {
             Bounds::UpTo(last) => load_if(e, in_range(e, access, last)?, carrier, load),
             Bounds::Inside | Bounds::Outside => load(e),
@@ -92,7 +92,7 @@ impl Backend for Nvptx {
         access: &BufferAccess<'c, 'a>,
         value: Value<'c, 'a>,
     ) -> Result<()> {
-        let store = |e: &Emitter<'c, 'a>| e.store(value, Self::address(e, access)?, access.align());
+        let store = |e: &Emitter<'c, 'a>| e.store(value, Self::address(e, access)?, access.align);
         match access.bounds() {
             Bounds::UpTo(last) => store_if(e, in_range(e, access, last)?, store),
             Bounds::Inside | Bounds::Outside => store(e),

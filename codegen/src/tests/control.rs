@@ -1,8 +1,8 @@
 //! Branches, loops and barriers.
 
-use lathe_dsl::Target;
 use lathe_dsl::ir::{Access, Axis, Kernel, Scalar};
 use lathe_dsl::kernel::{In, InOut};
+use lathe_dsl::{Arch, Target};
 
 use super::{buffer, count, has, kernel, lacks, scalar, text};
 use crate::Level;
@@ -85,9 +85,9 @@ fn a_barrier_is_one_instruction_and_orders_lds() {
         });
         let asm = text(&k, target, Level::Asm);
         let at = |what: &str| asm.find(what).unwrap_or_else(|| panic!("no {what} in {asm}"));
-        let [store, load] = match target {
-            Target::GFX950 => ["ds_write_b32", "ds_read_b32"],
-            _ => ["st.shared", "ld.shared"],
+        let [store, load] = match target.chip().arch {
+            Arch::Amdgpu => ["ds_write_b32", "ds_read_b32"],
+            Arch::Nvptx => ["st.shared", "ld.shared"],
         };
         assert_eq!(count(&asm, instruction), 1);
         assert!(at(store) < at(instruction) && at(instruction) < at(load), "{asm}");

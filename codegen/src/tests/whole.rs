@@ -96,7 +96,7 @@ fn a_record_tells_resources_and_stages() {
     assert!((16..=256).contains(&r.vgpr.unwrap()), "{r:?}");
     assert!((8..=106).contains(&r.sgpr.unwrap()), "{r:?}");
     assert!((100..600).contains(&r.instructions) && r.code_bytes >= u64::from(r.instructions) * 4, "{r:?}");
-    let stages: Vec<_> = a.record.stages.iter().map(|s| s.stage).collect();
+    let stages: Vec<_> = a.record.stages.iter().map(|s| s.stage.as_ref()).collect();
     assert_eq!(stages, ["verify", "mlir", "passes", "llvm", "optimise", "codegen", "link"]);
     let sum: f64 = a.record.stages.iter().map(|s| s.ms).sum();
     assert!(a.record.stages.iter().all(|s| s.ms > 0.0) && sum <= a.record.compile_ms, "{:?}", a.record);

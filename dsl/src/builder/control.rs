@@ -4,6 +4,7 @@ use super::element::Ty;
 use super::value::{Operand, V};
 use super::{Builder, State};
 use crate::ir::{Block, Op, Type, Value};
+use crate::verify::listed;
 
 /// Device values that a region hands out or a loop carries: a handle, a tuple, an array or a `Vec` of such.
 pub trait Values<'k>: Sized {
@@ -73,14 +74,6 @@ fn ids<'k>(values: &impl Values<'k>) -> (Vec<Value>, Vec<Type>) {
         out.1.push(ty);
     });
     out
-}
-
-fn listed(types: &[Type]) -> String {
-    if types.is_empty() {
-        "nothing".to_owned()
-    } else {
-        types.iter().map(Type::to_string).collect::<Vec<_>>().join(", ")
-    }
 }
 
 impl<'k> Builder<'k> {

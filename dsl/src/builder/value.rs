@@ -227,7 +227,7 @@ where
         if index >= N {
             self.k.refuse(format!("element {index} of a vector of {N} elements"));
         }
-        self.k.emit(Op::Extract(self.id, index.min(N - 1) as u32))
+        self.k.emit(Op::Extract(self.id, index.min(N.saturating_sub(1)) as u32))
     }
 }
 

@@ -16,6 +16,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub use op::{Axis, BinaryOp, Bits, OffsetUnit, Op, Predicate, UnaryOp};
 pub use types::{Scalar, Type};
 
+/// Largest argument block of a kernel, in bytes.
+pub const MAX_ARGUMENT_BYTES: u32 = 4096;
+
+/// Largest extent of a buffer, in bytes: what one AMD descriptor can address, with room for a 32-bit offset that is surely
+/// outside it.
+pub const MAX_BUFFER_BYTES: u64 = 0xFFFF_FF00;
+
 /// A name from the author's source.
 ///
 /// An alias, because serde's derive takes a field of type `&str` for one that borrows from its input.
@@ -148,6 +155,14 @@ impl ParamKind {
             Self::Buffer { elem, len, .. } => Some(len * u64::from(elem.bytes())),
             Self::Scalar(_) => None,
         }
+    }
+
+    /// Where the next parameter of this kind lies after `at` bytes of the argument block; moves `at` behind it.
+    fn place(self, at: &mut u32) -> u32 {
+        let size = self.abi_bytes();
+        let start = at.next_multiple_of(size);
+        *at = start + size;
+        start
     }
 
     /// Size and alignment in the argument block, in bytes.
@@ -285,18 +300,18 @@ impl Kernel {
 
     /// Byte offset of every parameter in the argument block, and the block's size.
     pub fn abi_layout(&self) -> (Vec<u32>, u32) {
-        let mut at = 0u32;
-        let offsets = self
-            .params
-            .iter()
-            .map(|p| {
-                let size = p.kind.abi_bytes();
-                let start = at.next_multiple_of(size);
-                at = start + size;
-                start
-            })
-            .collect();
+        let mut at = 0;
+        let offsets = self.params.iter().map(|p| p.kind.place(&mut at)).collect();
         (offsets, at)
+    }
+
+    /// Size of the argument block, in bytes.
+    pub fn abi_bytes(&self) -> u32 {
+        let mut at = 0;
+        for p in &self.params {
+            p.kind.place(&mut at);
+        }
+        at
     }
 }
 

@@ -13,6 +13,7 @@
 //! Every operation rounds to f32 on its own (no contraction); rows end as bf16, nearest even. With one rank the row is
 //! copied.
 
+use lathe_dsl::ir::MAX_BUFFER_BYTES;
 use lathe_dsl::prelude::*;
 
 use super::{CTAS, HEADS, LATENTS, THREADS, TOKENS_A_TASK, tasks};
@@ -40,7 +41,7 @@ build_key! {
 }
 
 /// Most tokens for one rank: `partial` must end below 2^32 bytes.
-const MAX_TOKENS: u32 = u32::MAX / (HEADS * LATENTS * 2);
+const MAX_TOKENS: u32 = (MAX_BUFFER_BYTES / (HEADS as u64 * LATENTS as u64 * 2)) as u32;
 
 impl MlaCombine {
     /// (token, head) rows of one rank.

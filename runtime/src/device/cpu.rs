@@ -90,7 +90,6 @@ impl Device for Cpu {
     fn launch(&self, compiled: &Compiled, args: &ArgBlock) -> Result<LaunchReport, Error> {
         let kernel = compiled.kernel();
         let wrong = |compiled: String| Error::WrongCode { kernel: kernel.name.clone(), compiled, device: self.name() };
-        #[cfg_attr(not(feature = "jit"), allow(irrefutable_let_patterns))] // The other forms exist with `jit` only.
         let Code::Program(program) = compiled.code() else { return Err(wrong(compiled.target().to_string())) };
         if compiled.target() != self.target {
             return Err(wrong(format!("cpu:{}", compiled.target())));

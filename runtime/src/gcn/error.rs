@@ -65,6 +65,18 @@ pub enum Race {
     ReadNotWaitedFor,
 }
 
+impl fmt::Display for Race {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ReadOfUnsynchronisedWrite => "its write is read with no barrier between",
+            Self::WriteNotWaitedFor => "its write was not waited for before the barrier",
+            Self::WriteAfterWrite => "both write with no barrier between",
+            Self::WriteAfterRead => "what it read is overwritten with no barrier between",
+            Self::ReadNotWaitedFor => "its read was not waited for before the barrier",
+        })
+    }
+}
+
 /// What is wrong.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -125,7 +137,7 @@ pub enum ErrorKind {
         address: u32,
     },
     /// Two waves touch the same LDS byte without order between them.
-    #[error("LDS race on byte {address} with wave {other}: {race:?}")]
+    #[error("LDS race on byte {address} with wave {other}: {race}")]
     LdsRace {
         /// Byte address in the workgroup's LDS.
         address: u32,
@@ -198,7 +210,7 @@ pub enum ErrorKind {
         /// Registers of that kind.
         allocated: u32,
     },
-    /// Waves wait at different barriers, or for ever.
+    /// A wave waits or loops for longer than the run allows.
     #[error("execution did not end within {0} instructions")]
     StepLimit(u64),
     /// `s_trap` or another deliberate stop.

@@ -201,7 +201,7 @@ impl<'m> Space<'m> {
 
 /// Device address of a code object address.
 pub(crate) fn code_address(pc: u64) -> u64 {
-    CODE_ADDRESS + pc
+    CODE_ADDRESS.wrapping_add(pc)
 }
 
 /// Offset in a window of 4 GiB at `base`.

@@ -17,8 +17,6 @@ use crate::gcn::state::{Mode, Registers};
 /// More than any kernel has; bounds what a damaged header can make us allocate.
 const MAX_IMAGE: u64 = 1 << 28;
 const DESCRIPTOR_BYTES: usize = 64;
-/// Bytes, and more than any chip's longest.
-const LONGEST_INSTRUCTION: usize = 32;
 /// Note type of the AMDGPU metadata (LLVM's AMDGPU usage guide).
 const NT_AMDGPU_METADATA: elf::NoteType = elf::NoteType(32);
 /// Relocation: load address + addend (same source).
@@ -343,19 +341,15 @@ impl Program {
                 if pc % 4 != 0 || program.at(pc).is_some() {
                     break;
                 }
-                // LLVM crashes on an instruction whose literal is cut off: it always gets a whole one to read.
                 let rest = &image[pc as usize..last as usize];
-                let mut window = [0u8; LONGEST_INSTRUCTION];
-                let n = rest.len().min(LONGEST_INSTRUCTION);
-                window[..n].copy_from_slice(&rest[..n]);
-                let (size, text, inst) = match disassembler.decode(&window, pc) {
-                    Some((size, text)) if size % 4 == 0 && size > 0 && size <= rest.len() => {
+                let (size, text, inst) = match disassembler.decode(rest, pc) {
+                    Some((size, text)) if size % 4 == 0 && size > 0 => {
                         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
                         let inst = decode::parse(isa, &text, size as u32);
                         (size as u64, text, inst)
                     }
                     _ => {
-                        let word = window.iter().take(4).rev().fold(0u32, |w, b| w << 8 | u32::from(*b));
+                        let word = rest.iter().take(4).rev().fold(0u32, |w, b| w << 8 | u32::from(*b));
                         let error = ErrorKind::Decode(format!("libLLVM knows no instruction {word:#010x}"));
                         (4, format!("<{word:#010x}>"), Err(error))
                     }

@@ -1,5 +1,7 @@
 //! Launches: start state, workgroups, scheduling of waves, barriers.
 
+use std::collections::VecDeque;
+
 use crate::gcn::error::{ErrorKind, Fault, GcnError, Result, Site};
 use crate::gcn::isa::{self, Context, Flow};
 use crate::gcn::lds::Lds;
@@ -7,6 +9,9 @@ use crate::gcn::memory::{KERNARG_ADDRESS, Memory, Space};
 use crate::gcn::object::{CodeObject, Kernel};
 use crate::gcn::state::{Lanes, Scalar, Wave};
 use crate::gcn::trace::Trace;
+
+/// Workgroups among which a seed chooses the next one to start.
+const WINDOW: usize = 64;
 
 /// First instructions that firmware skips when it preloads kernel arguments itself.
 const PRELOAD_PROLOGUE: u64 = 256;
@@ -159,13 +164,18 @@ pub fn launch(
     let mut stats = Stats::default();
     let mut random = (options.seed != 0).then_some(Random(options.seed));
     let total = grid.iter().fold(1u64, |n, g| n * u64::from(*g));
-    let mut waiting: std::collections::VecDeque<u64> = (0..total).collect();
+    let mut unseen = 0..total;
+    let mut waiting: VecDeque<u64> = VecDeque::new();
     // Natural order: the next one after `last`, in turn, so that one that waits for another cannot starve it.
     let mut pick = |n: usize, last: usize| random.as_mut().map_or(last.wrapping_add(1) % n.max(1), |r| r.below(n));
     let mut last_group = usize::MAX;
     let mut active: Vec<Group> = Vec::new();
     loop {
-        while active.len() < options.resident.max(1) && !waiting.is_empty() {
+        while active.len() < options.resident.max(1) {
+            waiting.extend(unseen.by_ref().take(WINDOW - waiting.len()));
+            if waiting.is_empty() {
+                break;
+            }
             let n = waiting.remove(pick(waiting.len(), usize::MAX)).expect("`pick` stays below the length");
             let (x, y) = (u64::from(grid[0]), u64::from(grid[1]));
             let id = [(n % x) as u32, (n / x % y) as u32, (n / (x * y)) as u32];

@@ -16,7 +16,7 @@ use super::program::{
 use super::registers::{self, VReg};
 
 /// Regions may nest this deep; flattening recurses.
-const MAX_DEPTH: u32 = 64;
+const MAX_DEPTH: u32 = lathe_dsl::verify::MAX_DEPTH as u32;
 /// Elements of a vector.
 const MAX_ELEMENTS: u32 = 1024;
 /// Rows of lanes in one register file of a wave.

@@ -1,15 +1,14 @@
 //! The one trait through which the runtime compiles.
 
-#[cfg(feature = "jit")]
-use lathe_dsl::artifact::Artifact;
 use std::sync::Arc;
 use std::time::Instant;
 
-use lathe_dsl::artifact::{CompileRecord, StageTime};
+use lathe_dsl::artifact::{Artifact, CompileRecord, Resources, StageTime};
 use lathe_dsl::{Target, ir};
 
 use crate::error::Error;
 use crate::interp::Program;
+use crate::key::Fingerprint;
 
 /// What a compiler makes and a device runs.
 #[derive(Debug)]
@@ -18,7 +17,6 @@ pub enum Code {
     /// For the interpreter.
     Program(Arc<Program>),
     /// Machine code, or text that a driver turns into it.
-    #[cfg(feature = "jit")]
     Object(Artifact),
 }
 
@@ -29,6 +27,41 @@ pub trait Compiler: Send + Sync {
     /// # Errors
     /// What the compiler says, wrapped by [`Error::compile`].
     fn compile(&self, kernel: &Arc<ir::Kernel>, target: Target) -> Result<(Code, CompileRecord), Error>;
+
+    /// What its code depends on besides the kernel, the chip and [`Compiler::flags`]; `None` if it makes nothing that could be
+    /// stored. With one, the kernel's entry point is called after its key
+    /// ([`DiskKey::symbol`](crate::key::DiskKey::symbol)), stored or not.
+    fn fingerprint(&self) -> Option<Fingerprint> {
+        None
+    }
+
+    /// Settings that decide the code, as text.
+    fn flags(&self) -> String {
+        String::new()
+    }
+
+    /// Work that makes a process's first compile as fast as the later ones; done on a background thread.
+    fn warm_up(&self) -> Option<Box<dyn FnOnce() + Send>> {
+        None
+    }
+}
+
+impl<C: Compiler + ?Sized> Compiler for Box<C> {
+    fn compile(&self, kernel: &Arc<ir::Kernel>, target: Target) -> Result<(Code, CompileRecord), Error> {
+        (**self).compile(kernel, target)
+    }
+
+    fn fingerprint(&self) -> Option<Fingerprint> {
+        (**self).fingerprint()
+    }
+
+    fn flags(&self) -> String {
+        (**self).flags()
+    }
+
+    fn warm_up(&self) -> Option<Box<dyn FnOnce() + Send>> {
+        (**self).warm_up()
+    }
 }
 
 /// Compiles for the CPU device: flattens Kernel IR into the interpreter's program.
@@ -39,8 +72,8 @@ impl Compiler for Interpreter {
     fn compile(&self, kernel: &Arc<ir::Kernel>, _: Target) -> Result<(Code, CompileRecord), Error> {
         let start = Instant::now();
         let program = Program::new(kernel).map_err(Error::compile)?;
-        let stages = vec![StageTime { stage: "flatten", ms: start.elapsed().as_secs_f64() * 1e3 }];
-        let resources = lathe_dsl::artifact::Resources { lds_bytes: kernel.lds_layout().1, ..Default::default() };
+        let stages = vec![StageTime { stage: "flatten".into(), ms: start.elapsed().as_secs_f64() * 1e3 }];
+        let resources = Resources { lds_bytes: kernel.lds_layout().1, ..Default::default() };
         Ok((Code::Program(Arc::new(program)), CompileRecord { stages, resources, ..CompileRecord::default() }))
     }
 }
@@ -49,7 +82,7 @@ impl Compiler for Interpreter {
 #[cfg(feature = "jit")]
 #[derive(Clone, Debug, Default)]
 pub struct Llvm {
-    /// Compiler flags; part of what decides the code.
+    /// Compiler flags.
     pub options: lathe_codegen::Options,
 }
 
@@ -59,5 +92,15 @@ impl Compiler for Llvm {
         let artifact = lathe_codegen::compile(kernel, target, &self.options).map_err(Error::compile)?;
         let record = artifact.record.clone();
         Ok((Code::Object(artifact), record))
+    }
+
+    // The options of today decide where reproducers go, not the code: there are no flags.
+    fn fingerprint(&self) -> Option<Fingerprint> {
+        let toolchain = lathe_codegen::toolchain();
+        Some(Fingerprint { llvm: toolchain.llvm, lathe: toolchain.lathe.to_owned() })
+    }
+
+    fn warm_up(&self) -> Option<Box<dyn FnOnce() + Send>> {
+        Some(Box::new(lathe_codegen::warm_up))
     }
 }

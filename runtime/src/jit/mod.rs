@@ -1,27 +1,33 @@
-//! One compile per build key: trace, compile, remember.
+//! One compile per build key: trace, look on disk, compile, remember.
 
+mod background;
 mod compiler;
 mod flight;
-#[cfg(test)]
+pub mod isolated;
+mod produce;
+#[cfg(all(test, not(loom)))]
 mod tests;
+mod warm;
 
 use std::any::{Any, TypeId};
-use std::hash::BuildHasher;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, RwLock};
-use std::time::Instant;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use lathe_dsl::artifact::CompileRecord;
-use lathe_dsl::kernel::{Arguments, Host};
+use lathe_dsl::artifact::{CacheSource, CompileRecord};
 use lathe_dsl::{Kernel, Target, ir};
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
 
+use background::Background;
 #[cfg(feature = "jit")]
 pub use compiler::Llvm;
 pub use compiler::{Code, Compiler, Interpreter};
-use flight::Flight;
+pub use isolated::Isolated;
 
-use crate::device::{Device, LaunchReport};
+use flight::{Flights, Lead, Role};
+pub use warm::{Progress, on_all_cores};
+
+use crate::cache::DiskCache;
 use crate::error::Error;
 
 /// A kernel ready to launch.
@@ -34,6 +40,11 @@ pub struct Compiled {
 }
 
 impl Compiled {
+    /// A kernel with its code, which must have been made from it.
+    pub(crate) fn new(kernel: Arc<ir::Kernel>, target: Target, code: Code, record: CompileRecord) -> Self {
+        Self { kernel, target, code, record }
+    }
+
     /// The traced kernel, with the source location of every operation.
     pub fn kernel(&self) -> &Arc<ir::Kernel> {
         &self.kernel
@@ -49,45 +60,26 @@ impl Compiled {
         &self.code
     }
 
-    /// Timings and resources of the compile.
+    /// Timings and resources. For code from a disk cache the times are this process's; how the code was once compiled is in
+    /// [`Artifact::record`](lathe_dsl::artifact::Artifact::record).
     pub fn record(&self) -> &CompileRecord {
         &self.record
     }
 
-    /// Launches the kernel on `device` and waits for it. Every argument is checked against its declaration first.
-    ///
-    /// # Errors
-    /// An argument that does not match, code for another device, or what the kernel did wrong.
-    pub fn launch<K: Kernel>(
-        &self,
-        device: &dyn Device,
-        args: &<K::Args as Arguments<K>>::On<Host<'_>>,
-    ) -> Result<LaunchReport, Error> {
-        let mut packed = crate::launch::Pack::new(&self.kernel);
-        K::Args::pack(args, &mut |arg| packed.push(arg));
-        device.launch(self, &packed.finish()?)
+    /// Where this process got it from: [`CacheSource::Disk`], [`CacheSource::Miss`], or, from another process that
+    /// was compiling it, [`CacheSource::Waited`].
+    pub fn cache(&self) -> CacheSource {
+        self.record.cache
     }
 }
 
-type Slot = Arc<Flight<Result<Arc<Compiled>, Error>>>;
+type Outcome = Result<Arc<Compiled>, Error>;
 
-/// Shards of one kernel type's map: a few, so that threads on different keys seldom meet.
-const SHARDS: usize = 16;
-
-/// The compiled keys of one kernel type.
-struct Keys<K> {
-    shards: [RwLock<FxHashMap<(K, Target), Slot>>; SHARDS],
-}
-
-impl<K: Kernel> Keys<K> {
-    fn new() -> Self {
-        Self { shards: std::array::from_fn(|_| RwLock::default()) }
-    }
-
-    fn shard(&self, key: &(K, Target)) -> &RwLock<FxHashMap<(K, Target), Slot>> {
-        // The map itself uses the hash's low bits.
-        &self.shards[(FxBuildHasher.hash_one(key) >> 59) as usize % SHARDS]
-    }
+/// The keys of one kernel type.
+struct Keys<K: Kernel> {
+    flights: Arc<Flights<(K, Target), Outcome>>,
+    /// What background compiles failed with and no one has heard yet.
+    failures: Mutex<FxHashMap<(K, Target), Error>>,
 }
 
 /// Compiles each build key once and remembers it.
@@ -122,89 +114,221 @@ impl<K: Kernel> Keys<K> {
 /// assert!(std::sync::Arc::ptr_eq(&first, &again));
 /// ```
 pub struct Jit {
+    inner: Arc<Inner>,
+    background: Background,
+}
+
+/// What background threads share with the [`Jit`].
+struct Inner {
     compiler: Box<dyn Compiler>,
+    cache: Option<Arc<DiskCache>>,
     types: RwLock<FxHashMap<TypeId, Arc<dyn Any + Send + Sync>>>,
+    counts: Counts,
+}
+
+#[derive(Default)]
+struct Counts {
+    memory_hits: AtomicU64,
+    disk_hits: AtomicU64,
+    misses: AtomicU64,
+    compiles: AtomicU64,
+    waits: AtomicU64,
+}
+
+fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+/// What a [`Jit`] did so far. Every kernel that was asked for counts once as a hit, a miss or a wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Counters {
+    /// Found in memory.
+    pub memory_hits: u64,
+    /// Loaded from the disk cache.
+    pub disk_hits: u64,
+    /// Found nowhere.
+    pub misses: u64,
+    /// Runs of the compiler, failed ones too.
+    pub compiles: u64,
+    /// Waits for another thread or process that was compiling the key.
+    pub waits: u64,
+    /// Damaged entries met in the disk cache, by whoever shares the [`DiskCache`].
+    pub corrupt: u64,
+    /// Entries evicted from the disk cache, by whoever shares the [`DiskCache`].
+    pub evicted: u64,
 }
 
 impl Jit {
-    /// A JIT that compiles with `compiler`.
+    /// A JIT that compiles with `compiler` and remembers in memory only. The compiler's first-use cost
+    /// ([`Compiler::warm_up`]) is paid on a background thread, which starts now.
     pub fn new(compiler: impl Compiler + 'static) -> Self {
-        Self { compiler: Box::new(compiler), types: RwLock::default() }
+        let jit = Self::make(compiler, None);
+        if let Some(warm_up) = jit.inner.compiler.warm_up() {
+            jit.background.run(warm_up);
+        }
+        jit
     }
 
-    /// The compiled kernel of `key` for `target`: remembered, or traced and compiled now. Threads that ask for a key that is
-    /// being compiled wait for that compile.
+    /// A JIT that also remembers on disk. What the disk cache has needs no compiler, so nothing is warmed up in advance.
+    pub fn with_cache(compiler: impl Compiler + 'static, cache: Arc<DiskCache>) -> Self {
+        Self::make(compiler, Some(cache))
+    }
+
+    fn make(compiler: impl Compiler + 'static, cache: Option<Arc<DiskCache>>) -> Self {
+        let compiler = Box::new(compiler);
+        let inner = Inner { compiler, cache, types: RwLock::default(), counts: Counts::default() };
+        Self { inner: Arc::new(inner), background: Background::default() }
+    }
+
+    /// The compiled kernel of `key` for `target`: remembered, or traced now and loaded from disk or compiled. Threads that
+    /// ask for a key that is being compiled wait for that compile.
     ///
     /// # Errors
     /// What tracing or the compiler says, or that either panicked; told to everyone who waited, and not remembered.
     pub fn get<K: Kernel>(&self, key: &K, target: Target) -> Result<Arc<Compiled>, Error> {
-        let keys = self.keys::<K>();
+        self.get_from(key, target).map(|(compiled, _)| compiled)
+    }
+
+    /// As [`Jit::get`], and where this call got the kernel from.
+    ///
+    /// # Errors
+    /// As [`Jit::get`].
+    pub fn get_from<K: Kernel>(&self, key: &K, target: Target) -> Result<(Arc<Compiled>, CacheSource), Error> {
+        let keys = self.inner.keys::<K>();
         let entry = (*key, target);
-        let shard = keys.shard(&entry);
-        let remembered = read(shard).get(&entry).cloned();
-        if let Some(slot) = remembered {
-            return slot.wait();
+        if let Some(result) = keys.flights.landed(&entry) {
+            count(&self.inner.counts.memory_hits);
+            return result.map(|compiled| (compiled, CacheSource::Memory));
         }
-        let (slot, mine) = {
-            let mut map = shard.write().unwrap_or_else(std::sync::PoisonError::into_inner);
-            let mut mine = false;
-            let slot = map.entry(entry).or_insert_with(|| {
-                mine = true;
-                Slot::default()
-            });
-            (slot.clone(), mine)
-        };
-        if !mine {
-            return slot.wait();
-        }
-        let result = self.compile(key, target);
-        if result.is_err() {
-            shard.write().unwrap_or_else(std::sync::PoisonError::into_inner).remove(&entry);
-        }
-        slot.land(result.clone());
-        result
-    }
-
-    fn keys<K: Kernel>(&self) -> Arc<Keys<K>> {
-        let id = TypeId::of::<K>();
-        let known = read(&self.types).get(&id).cloned();
-        let keys = known.unwrap_or_else(|| {
-            let mut types = self.types.write().unwrap_or_else(std::sync::PoisonError::into_inner);
-            types.entry(id).or_insert_with(|| Arc::new(Keys::<K>::new())).clone()
-        });
-        match keys.downcast() {
-            Ok(keys) => keys,
-            Err(_) => unreachable!("the map of a kernel type is stored under its own type id"),
+        loop {
+            match Flights::join(&keys.flights, entry) {
+                Role::Landed(result) => {
+                    count(&self.inner.counts.memory_hits);
+                    return result.map(|compiled| (compiled, CacheSource::Memory));
+                }
+                Role::Wait(flight) => {
+                    if let Some(result) = flight.wait() {
+                        count(&self.inner.counts.waits);
+                        return result.map(|compiled| (compiled, CacheSource::Waited));
+                    }
+                    // Whoever was to compile it went away.
+                }
+                Role::Lead(lead) => {
+                    let result = self.inner.lead(key, target, lead);
+                    return result.map(|compiled| (compiled.clone(), compiled.cache()));
+                }
+            }
         }
     }
 
-    fn compile<K: Kernel>(&self, key: &K, target: Target) -> Result<Arc<Compiled>, Error> {
-        let span = tracing::debug_span!("compile", kernel = K::NAME, %target);
-        let _entered = span.enter();
-        let work = || {
-            let start = Instant::now();
-            let kernel = Arc::new(lathe_dsl::trace(key, target)?);
-            let trace_ms = start.elapsed().as_secs_f64() * 1e3;
-            let start = Instant::now();
-            let (code, mut record) = self.compiler.compile(&kernel, target)?;
-            record.kernel = K::NAME.to_owned();
-            record.target = target.to_string();
-            record.kir_ops = kernel.op_count();
-            record.trace_ms = trace_ms;
-            record.compile_ms = start.elapsed().as_secs_f64() * 1e3;
-            Ok(Arc::new(Compiled { kernel, target, code, record }))
-        };
-        catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
-            let message = payload
-                .downcast_ref::<String>()
-                .map(String::as_str)
-                .or_else(|| payload.downcast_ref::<&str>().copied())
-                .unwrap_or("no message");
-            Err(Error::Panicked { kernel: K::NAME, target: target.chip().name, message: message.to_owned() })
-        })
+    /// The compiled kernel of `key` for `target` if it is ready; until then `fallback`, while a background thread
+    /// gets it. `fallback` is any kernel that can stand in, such as one built from a more general key.
+    ///
+    /// # Errors
+    /// What the background compile failed with: told once, by the first call after it; the next call tries again.
+    pub fn get_or_fallback<K: Kernel>(
+        &self,
+        key: &K,
+        target: Target,
+        fallback: &Arc<Compiled>,
+    ) -> Result<Arc<Compiled>, Error> {
+        let keys = self.inner.keys::<K>();
+        let entry = (*key, target);
+        if let Some(result) = keys.flights.landed(&entry) {
+            count(&self.inner.counts.memory_hits);
+            return result;
+        }
+        if let Some(error) = lock(&keys.failures).remove(&entry) {
+            return Err(error);
+        }
+        match Flights::join(&keys.flights, entry) {
+            Role::Landed(result) => {
+                count(&self.inner.counts.memory_hits);
+                return result;
+            }
+            Role::Wait(_) => {}
+            Role::Lead(lead) => {
+                let (inner, keys, key) = (self.inner.clone(), keys.clone(), *key);
+                self.background.run(move || {
+                    // Noted before the flight ends: whoever then finds no flight must find the error.
+                    let _ = inner.lead_with(&key, target, lead, |error| {
+                        lock(&keys.failures).insert(entry, error.clone());
+                    });
+                });
+            }
+        }
+        Ok(fallback.clone())
+    }
+
+    /// Whether `key` for `target` is in memory, ready to launch.
+    pub fn is_ready<K: Kernel>(&self, key: &K, target: Target) -> bool {
+        self.inner.keys::<K>().flights.landed(&(*key, target)).is_some()
+    }
+
+    /// What this JIT did so far.
+    pub fn counters(&self) -> Counters {
+        let Counts { memory_hits, disk_hits, misses, compiles, waits } = &self.inner.counts;
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let (corrupt, evicted) = self.inner.cache.as_ref().map_or((0, 0), |cache| cache.losses());
+        Counters {
+            memory_hits: read(memory_hits),
+            disk_hits: read(disk_hits),
+            misses: read(misses),
+            compiles: read(compiles),
+            waits: read(waits),
+            corrupt,
+            evicted,
+        }
+    }
+
+    /// The disk cache, if there is one.
+    pub fn cache(&self) -> Option<&Arc<DiskCache>> {
+        self.inner.cache.as_ref()
     }
 }
 
-fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
-    lock.read().unwrap_or_else(std::sync::PoisonError::into_inner)
+impl Inner {
+    fn keys<K: Kernel>(&self) -> Arc<Keys<K>> {
+        let id = TypeId::of::<K>();
+        let known = self.types.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();
+        let keys = known.unwrap_or_else(|| {
+            let mut types = self.types.write().unwrap_or_else(PoisonError::into_inner);
+            let keys = || Keys::<K> { flights: Arc::new(Flights::new()), failures: Mutex::default() };
+            types.entry(id).or_insert_with(|| Arc::new(keys())).clone()
+        });
+        match keys.downcast() {
+            Ok(keys) => keys,
+            Err(_) => unreachable!("the keys of a kernel type are stored under its own type id"),
+        }
+    }
+
+    /// Makes the kernel that `lead` stands for and hands it to everyone who waits.
+    fn lead<K: Kernel>(&self, key: &K, target: Target, lead: Lead<(K, Target), Outcome>) -> Outcome {
+        self.lead_with(key, target, lead, |_| {})
+    }
+
+    /// As [`Inner::lead`]; `failed` hears of a failure before anyone else does.
+    fn lead_with<K: Kernel>(
+        &self,
+        key: &K,
+        target: Target,
+        lead: Lead<(K, Target), Outcome>,
+        failed: impl FnOnce(&Error),
+    ) -> Outcome {
+        let result = self.produce(key, target);
+        if let Err(error) = &result {
+            failed(error);
+        }
+        lead.land(result.clone(), result.is_ok());
+        result
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Threads that can run at once; 1 if the system does not tell.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }

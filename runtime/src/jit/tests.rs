@@ -1,18 +1,26 @@
+mod disk;
+mod later;
+#[cfg(feature = "jit")]
+mod llvm;
+mod processes;
+
 use std::sync::Barrier;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
+use lathe_dsl::artifact::Artifact;
 use lathe_dsl::prelude::*;
 
 use super::*;
 use crate::DeviceBuffer;
-use crate::device::{Cpu, CpuOptions};
+use crate::device::{Cpu, CpuOptions, Device};
+use crate::key::Fingerprint;
 
 build_key! {
     /// y = x + offset
     pub struct Shift {
         /// Elements.
-        n: u32 = 64, range(1, 4096);
+        n: u32 = 64, range(0, 4096);
         /// What tracing does: 0 nothing special, 1 panics, 2 is refused.
         trouble: u32 = 0, range(0, 2);
     }
@@ -73,6 +81,57 @@ impl Compiler for Counted {
 fn counted(fail: bool) -> (Jit, Arc<AtomicU32>) {
     let compiles = Arc::new(AtomicU32::new(0));
     (Jit::new(Counted { compiles: compiles.clone(), fail }), compiles)
+}
+
+/// Makes machine code of a kind: the kernel's own text under its entry point's name. Stands in for the code generators, so
+/// that everything around them is tested without LLVM.
+#[derive(Clone, Default)]
+struct Texts {
+    compiles: Arc<AtomicU32>,
+    time: Duration,
+    padding: usize,
+    flags: &'static str,
+    trouble: Trouble,
+    /// While it is set, no compile ends.
+    hold: Arc<AtomicBool>,
+}
+
+/// What [`Texts`] does wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum Trouble {
+    #[default]
+    None,
+    Fails,
+    Panics,
+}
+
+impl Compiler for Texts {
+    fn compile(&self, kernel: &Arc<ir::Kernel>, target: Target) -> Result<(Code, CompileRecord), Error> {
+        self.compiles.fetch_add(1, Ordering::SeqCst);
+        std::thread::sleep(self.time);
+        while self.hold.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        match self.trouble {
+            Trouble::None => {}
+            Trouble::Fails => return Err(Error::compile(Dislike)),
+            Trouble::Panics => panic!("the compiler's own mistake"),
+        }
+        let mut code = kernel.to_string().into_bytes();
+        code.resize(code.len() + self.padding, b'.');
+        let stages = vec![lathe_dsl::artifact::StageTime { stage: "text".into(), ms: 1.0 }];
+        let record = CompileRecord { stages, ..CompileRecord::default() };
+        let artifact = Artifact { target, symbol: kernel.name.clone(), code, record: record.clone() };
+        Ok((Code::Object(artifact), record))
+    }
+
+    fn fingerprint(&self) -> Option<Fingerprint> {
+        Some(Fingerprint { llvm: "none".to_owned(), lathe: "test".to_owned() })
+    }
+
+    fn flags(&self) -> String {
+        self.flags.to_owned()
+    }
 }
 
 /// `get` of one key by 8 threads at once.
@@ -149,8 +208,8 @@ fn a_refused_kernel_names_the_authors_line() {
     assert!(message.starts_with(&place) && message.ends_with("LDS array `empty` has no elements"), "{message}");
     let message = jit.get(&Shift { n: 13, trouble: 0 }, Target::GFX950).unwrap_err().to_string();
     assert_eq!(message, "key n=13, trouble=0 is not allowed for `shift`: n must not be 13");
-    let message = jit.get(&Shift { n: 0, trouble: 0 }, Target::GFX950).unwrap_err().to_string();
-    assert_eq!(message, "n=0 is not allowed for `shift`: n must be a whole number from 1 to 4096");
+    let message = jit.get(&Shift { n: 4097, trouble: 0 }, Target::GFX950).unwrap_err().to_string();
+    assert_eq!(message, "n=4097 is not allowed for `shift`: n must be a whole number from 0 to 4096");
 }
 
 fn cpu() -> Arc<dyn Device> {
@@ -172,6 +231,16 @@ fn a_launch_computes() {
 }
 
 #[test]
+fn a_grid_without_workgroups_is_no_launch() {
+    let device = cpu();
+    let compiled = Jit::new(Interpreter).get(&Shift { n: 0, trouble: 0 }, device.target()).unwrap();
+    let x = DeviceBuffer::<f32>::uninit(&device, 0).unwrap();
+    let y = DeviceBuffer::<f32>::uninit(&device, 0).unwrap();
+    let args = ShiftArgs { x: x.arg(), y: y.arg(), offset: 0.5 };
+    compiled.launch::<Shift>(device.as_ref(), &args).unwrap();
+}
+
+#[test]
 fn arguments_that_do_not_match_their_declaration() {
     let device = cpu();
     let jit = Jit::new(Interpreter);
@@ -182,10 +251,7 @@ fn arguments_that_do_not_match_their_declaration() {
         let args = ShiftArgs { x: x.arg(), y: y.arg(), offset: 0.5 };
         compiled.launch::<Shift>(device.as_ref(), &args).unwrap_err().to_string()
     };
-    assert_eq!(
-        launch(&x, &short),
-        "argument `y` of `shift` has 99 elements of f32; this key's kernel wants 100 of f32"
-    );
+    assert_eq!(launch(&x, &short), "argument `y` of `shift` is 99 elements of f32; this key's kernel wants 100 of f32");
     assert_eq!(launch(&x, &x), "arguments `x` and `y` of `shift` overlap, and the kernel writes to one of them");
 }
 

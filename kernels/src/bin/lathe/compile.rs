@@ -1,17 +1,20 @@
 //! `lathe compile`.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::ValueEnum;
 use lathe_codegen::Level;
-use lathe_dsl::Target;
+use lathe_dsl::{Target, ir};
 use lathe_kernels::registry::{Build, Entry};
 use lathe_runtime::Error;
-use lathe_runtime::jit::{Code, Jit, Llvm};
+use lathe_runtime::jit::{Code, Compiler as _, Llvm};
+use lathe_runtime::key::DiskKey;
 
 use crate::failure::Failure;
+use crate::output;
+use crate::output::say;
 use crate::run::compile_line;
+use crate::setup::{self, CacheArgs};
 
 #[derive(clap::Args)]
 pub struct Compile {
@@ -32,6 +35,8 @@ pub struct Compile {
     /// Print the time of each compiler stage.
     #[arg(long)]
     timings: bool,
+    #[command(flatten)]
+    cache: CacheArgs,
     /// Print the compile record as one JSON object.
     #[arg(long)]
     json: bool,
@@ -57,26 +62,20 @@ impl Compile {
         let kernel = Entry::find(&self.kernel).map_err(Failure::request)?;
         let build = kernel.build(&self.settings).map_err(Failure::request)?;
         let target: Target = self.target.parse().map_err(Failure::request)?;
-        let compiled = build.compile(&Jit::new(Llvm::default()), target).map_err(|error| match error {
+        // Whatever comes before the object is shown even where the compiler then fails.
+        let early = self.emit.filter(|emit| *emit != Emit::Obj);
+        if let Some(emit) = early {
+            self.write(&form(build.as_ref(), target, emit)?)?;
+        }
+        let compiled = build.compile(&self.cache.jit()?, target).map_err(|error| match error {
             Error::Trace(_) => Failure::request(error),
             _ => Failure::outcome(error),
         })?;
-
-        // A form on standard output leaves no room there for anything else.
-        let mut to_stdout = false;
-        if let Some(emit) = self.emit {
-            let bytes = form(build.as_ref(), target, emit, compiled.code())?;
-            match &self.output {
-                Some(path) => std::fs::write(path, bytes)
-                    .map_err(|e| Failure::request(format!("cannot write {}: {e}", path.display())))?,
-                None => {
-                    to_stdout = true;
-                    std::io::stdout()
-                        .write_all(&bytes)
-                        .map_err(|e| Failure::request(format!("cannot write to standard output: {e}")))?;
-                }
-            }
+        if let (Some(Emit::Obj), Code::Object(artifact)) = (self.emit, compiled.code()) {
+            self.write(&artifact.code)?;
         }
+        // A form on standard output leaves no room there for anything else.
+        let to_stdout = self.emit.is_some() && self.output.is_none();
         let record = compiled.record();
         let mut lines = vec![];
         if self.json {
@@ -89,26 +88,37 @@ impl Compile {
         }
         for line in lines {
             if to_stdout {
-                eprintln!("{line}");
+                output::note(format_args!("{line}"));
             } else {
-                println!("{line}");
+                say!("{line}");
             }
         }
         Ok(())
     }
+
+    /// Writes a form where it is wanted.
+    fn write(&self, bytes: &[u8]) -> Result<(), Failure> {
+        let Some(path) = &self.output else { return output::bytes(bytes) };
+        std::fs::write(path, bytes).map_err(|e| Failure::request(format!("cannot write {}: {e}", path.display())))
+    }
 }
 
-fn form(build: &dyn Build, target: Target, emit: Emit, code: &Code) -> Result<Vec<u8>, Failure> {
-    let kernel = build.trace(target).map_err(Failure::request)?;
+fn form(build: &dyn Build, target: Target, emit: Emit) -> Result<Vec<u8>, Failure> {
+    let mut kernel = build.trace(target).map_err(Failure::request)?;
+    let llvm = setup::llvm()?;
     let level = match emit {
         Emit::Kir => return Ok(kernel.to_string().into_bytes()),
-        Emit::Obj => match code {
-            Code::Object(artifact) => return Ok(artifact.code.clone()),
-            _ => Level::Obj,
-        },
         Emit::Mlir => Level::Mlir,
         Emit::Llvm => Level::LlvmIr,
         Emit::Asm => Level::Asm,
+        Emit::Obj => Level::Obj,
     };
-    lathe_codegen::emit(&kernel, target, &Llvm::default().options, level).map_err(Failure::outcome)
+    // Under the name that its entry point has in the object.
+    kernel.name = symbol(&llvm, &kernel, target);
+    lathe_codegen::emit(&kernel, target, &llvm.options, level).map_err(Failure::outcome)
+}
+
+fn symbol(llvm: &Llvm, kernel: &ir::Kernel, target: Target) -> String {
+    let key = llvm.fingerprint().map(|f| DiskKey::of(kernel, target, &llvm.flags(), &f));
+    key.map_or_else(|| kernel.name.clone(), |key| key.symbol(&kernel.name))
 }

@@ -27,20 +27,38 @@ impl Failure {
         Self { status: FAILED, message: Some(one_line(&error.to_string())) }
     }
 
+    /// Nobody reads the output any more.
+    pub fn unread() -> Self {
+        Self { status: WRONG_REQUEST, message: None }
+    }
+
     /// A check failed; the report says which.
     pub fn check() -> Self {
         Self { status: FAILED, message: None }
     }
 
     /// What the argument parser says: help and version are no failures; an error is cut to its first paragraph.
-    pub fn from_clap(error: clap::Error) -> Result<(), Self> {
+    pub fn from_clap(error: clap::Error, lathe: &clap::Command) -> Result<(), Self> {
         if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
             // Standard output may be closed already (`lathe --help | head`); there is nobody to tell.
             let _ = error.print();
             return Ok(());
         }
         if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-            return Err(Self::request("no command given; commands: list, run, compile (see `lathe --help`)"));
+            // The help that the parser made tells in its usage line which command it is about.
+            let usage = error.to_string();
+            let mut words =
+                usage.lines().find_map(|l| l.strip_prefix("Usage: ")).unwrap_or_default().split_whitespace();
+            let mut path = words.next().unwrap_or("lathe").to_owned();
+            let mut command = lathe;
+            while let Some(inner) = words.next().and_then(|word| command.find_subcommand(word)) {
+                path = format!("{path} {}", inner.get_name());
+                command = inner;
+            }
+            let shown = command.get_subcommands().filter(|c| !c.is_hide_set());
+            let known: Vec<&str> = shown.map(clap::Command::get_name).collect();
+            let known = known.join(", ");
+            return Err(Self::request(format!("no command given; commands: {known} (see `{path} --help`)")));
         }
         let text = error.to_string();
         let paragraph = text.split("\n\n").next().unwrap_or_default();

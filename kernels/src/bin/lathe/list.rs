@@ -4,6 +4,7 @@ use lathe_kernels::registry::KERNELS;
 use serde_json::json;
 
 use crate::failure::Failure;
+use crate::output::say;
 
 #[derive(clap::Args)]
 pub struct List {
@@ -26,14 +27,14 @@ impl List {
                     json!({"name": kernel.name, "doc": kernel.doc, "stages": kernel.stages, "key": fields})
                 })
                 .collect();
-            println!("{}", json!({ "kernels": kernels }));
+            say!("{}", json!({ "kernels": kernels }));
             return Ok(());
         }
         for kernel in KERNELS {
-            println!("{}\n  {}", kernel.name, kernel.doc);
-            println!("  stages: {}", kernel.stages.join(", "));
+            say!("{}\n  {}", kernel.name, kernel.doc);
+            say!("  stages: {}", kernel.stages.join(", "));
             for f in kernel.fields {
-                println!("  {} = {}  {} ({})", f.name, f.default, f.doc, f.allowed);
+                say!("  {} = {}  {} ({})", f.name, f.default, f.doc, f.allowed);
             }
         }
         Ok(())

@@ -1,21 +1,29 @@
-//! `lathe`: lists, compiles and runs the shipped kernels.
+//! `lathe`: lists, compiles, bundles and runs the shipped kernels.
 //!
 //! Exit status: 0 done, 1 a check failed or the compiler did, 2 the request itself is wrong.
 
 #![forbid(unsafe_code)]
 
+mod bundle;
+mod cache;
 mod compile;
+mod doctor;
+mod env;
 mod failure;
+mod keys;
 mod list;
+mod output;
 mod run;
+mod setup;
+mod warm;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use failure::Failure;
 
-/// Lists, compiles and runs the kernels that Lathe ships.
+/// Lists, compiles, bundles and runs the kernels that Lathe ships.
 #[derive(Parser)]
 #[command(name = "lathe", version, about)]
 struct Cli {
@@ -31,6 +39,21 @@ enum Command {
     Run(run::Run),
     /// Compiles a kernel for a chip and shows one of its forms.
     Compile(compile::Compile),
+    /// Compiles the kernels of a keys file into the disk cache, on all cores.
+    Warm(warm::Warm),
+    /// Writes and shows files of compiled kernels, for programs without a compiler.
+    #[command(subcommand)]
+    Bundle(bundle::Bundle),
+    /// Shows, checks and empties the disk cache.
+    #[command(subcommand)]
+    Cache(cache::Cache),
+    /// Environment variables, their defaults and values.
+    Env(env::Env),
+    /// What this machine has for Lathe, and how to get what is missing.
+    Doctor(doctor::Doctor),
+    /// Compiles one kernel for another process that wants none of a compiler's crashes.
+    #[command(hide = true)]
+    CompileWorker,
 }
 
 fn main() -> ExitCode {
@@ -39,14 +62,20 @@ fn main() -> ExitCode {
             Command::List(command) => command.execute(),
             Command::Run(command) => command.execute(),
             Command::Compile(command) => command.execute(),
+            Command::Warm(command) => command.execute(),
+            Command::Bundle(command) => command.execute(),
+            Command::Cache(command) => command.execute(),
+            Command::Env(command) => command.execute(),
+            Command::Doctor(command) => command.execute(),
+            Command::CompileWorker => lathe_runtime::jit::isolated::serve().map_err(Failure::request),
         },
-        Err(error) => Failure::from_clap(error),
+        Err(error) => Failure::from_clap(error, &Cli::command()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             if let Some(message) = &failure.message {
-                eprintln!("lathe: {message}");
+                output::note(format_args!("lathe: {message}"));
             }
             ExitCode::from(failure.status)
         }
@@ -58,4 +87,14 @@ fn setting(text: &str) -> Result<(String, String), String> {
     text.split_once('=')
         .map(|(field, value)| (field.to_owned(), value.to_owned()))
         .ok_or_else(|| "a setting is FIELD=VALUE, such as ranks=8".to_owned())
+}
+
+/// A number of bytes for people.
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} B"),
+        1024..0x10_0000 => format!("{:.1} KiB", bytes as f64 / 1024.0),
+        0x10_0000..0x4000_0000 => format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)),
+        _ => format!("{:.1} GiB", bytes as f64 / f64::from(1 << 30)),
+    }
 }

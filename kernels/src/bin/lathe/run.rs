@@ -5,6 +5,8 @@ use lathe_kernels::registry::{Entry, RunError, RunReport};
 use lathe_runtime::{Engine, Error};
 
 use crate::failure::Failure;
+use crate::output::say;
+use crate::setup::{self, CacheArgs};
 
 #[derive(clap::Args)]
 pub struct Run {
@@ -19,6 +21,8 @@ pub struct Run {
     /// Seed of the input data and of the order in which waves are interleaved.
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    #[command(flatten)]
+    cache: CacheArgs,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -28,39 +32,44 @@ impl Run {
     pub fn execute(&self) -> Result<(), Failure> {
         let kernel = Entry::find(&self.kernel).map_err(Failure::request)?;
         let build = kernel.build(&self.settings).map_err(Failure::request)?;
-        let engine = Engine::open(&self.device, Some(self.seed)).map_err(Failure::request)?;
+        let cache = self.cache.cache()?;
+        let engine =
+            Engine::open_with(&self.device, Some(self.seed), setup::llvm()?, cache).map_err(Failure::request)?;
         let report = build.run(&engine, self.seed).map_err(|error| match error {
             RunError::TooLarge { .. } | RunError::Runtime(Error::Trace(_)) => Failure::request(error),
             _ => Failure::outcome(error),
         })?;
         if self.json {
-            println!("{}", serde_json::to_string(&report).map_err(Failure::outcome)?);
+            say!("{}", serde_json::to_string(&report).map_err(Failure::outcome)?);
         } else {
-            print(&report);
+            print(&report)?;
         }
         if report.ok { Ok(()) } else { Err(Failure::check()) }
     }
 }
 
-fn print(report: &RunReport) {
+fn print(report: &RunReport) -> Result<(), Failure> {
     let key: Vec<String> = report.key.iter().map(|(field, value)| format!("{field}={value}")).collect();
-    println!("kernel   {} {{{}}}", report.kernel, key.join(", "));
-    println!("device   {}, seed {}", report.device, report.seed);
-    println!("compile  {}", compile_line(&report.record));
+    say!("kernel   {} {{{}}}", report.kernel, key.join(", "));
+    say!("device   {}, seed {}", report.device, report.seed);
+    say!("compile  {}", compile_line(&report.record));
     for check in &report.checks {
         let verdict = if check.ok { "ok    " } else { "FAILED" };
-        println!(
+        say!(
             "check    {verdict} against {}: max error {:.3e}, allowed: {}",
-            check.against, check.max_abs_error, check.allowed
+            check.against,
+            check.max_abs_error,
+            check.allowed
         );
         if let Some(failure) = &check.first_failure {
-            println!("         {failure}");
+            say!("         {failure}");
         }
     }
     for finding in &report.findings {
-        println!("finding  {finding}");
+        say!("finding  {finding}");
     }
-    println!("time     {:.3} ms", report.launch_ms);
+    say!("time     {:.3} ms", report.launch_ms);
+    Ok(())
 }
 
 /// A compile record in one line.
@@ -79,5 +88,6 @@ pub fn compile_line(record: &CompileRecord) -> String {
     count("instructions", Some(r.instructions).filter(|n| *n > 0));
     count("B code", Some(r.code_bytes as u32).filter(|n| *n > 0));
     count("B LDS", Some(r.lds_bytes));
+    parts.push(format!("cache: {}", record.cache));
     parts.join(", ")
 }

@@ -127,7 +127,8 @@ fn mode_field(kind: &Kind) -> Result<(u32, u32), Fault> {
         Kind::HwReg { id, offset, size } if id == "HW_REG_MODE" && *size >= 1 && offset + size <= 32 => {
             Ok((*offset, *size))
         }
-        other => unsupported(format!("hardware register {other:?}")),
+        Kind::HwReg { id, offset, size } => unsupported(format!("hardware register {id}, bits {offset}+{size}")),
+        _ => unsupported("an operand that is no hardware register"),
     }
 }
 

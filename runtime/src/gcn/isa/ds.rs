@@ -207,7 +207,7 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> 
                     })
                 };
                 let (d, c) = (join(&data), join(&compare));
-                let at = address[lane] + offset;
+                let at = lds_address(address[lane], offset);
                 let own = cx.wave.outstanding;
                 let update = |v: u64, u: u64| {
                     let undefined = u | d.1 | c.1 != 0;
@@ -257,6 +257,11 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> 
     }
 }
 
+/// Byte address in LDS: the sum wraps at 32 bits, which LLVM relies on when it moves a constant into the instruction.
+fn lds_address(address: u64, offset: u64) -> u64 {
+    (address + offset) & 0xFFFF_FFFF
+}
+
 /// Lane that `lane` reads under an offset pattern.
 fn swizzle_source(pattern: u32, lane: usize) -> Result<usize, Fault> {
     match pattern >> 12 {
@@ -287,7 +292,7 @@ fn read_elements(
     let mut ranges = Vec::new();
     for (element, offset) in offsets.iter().enumerate() {
         for lane in lanes_of(cx.wave.exec()) {
-            let at = address[lane] + offset;
+            let at = lds_address(address[lane], *offset);
             let own = cx.wave.outstanding;
             let (v, u) = cx.lds.read(at, bytes, issue.by, &own).map_err(|e| e.lane(lane))?;
             let size = bytes.min(4) as usize;
@@ -348,7 +353,7 @@ fn write_elements(cx: &mut Context<'_, '_>, inst: &Inst, bytes: u32, offsets: &[
                 u[4 * w..4 * w + 4].copy_from_slice(&(r.u[lane] >> shift).to_le_bytes());
             }
             let n = bytes as usize;
-            let at = address[lane] + offset;
+            let at = lds_address(address[lane], *offset);
             let own = cx.wave.outstanding;
             cx.lds.write(at, &v[..n], &u[..n], issue.by, &own).map_err(|e| e.lane(lane))?;
             writes.push((at, n, v, lane));

@@ -1,6 +1,6 @@
 //! Scalar memory loads. They return in any order: only `lgkmcnt(0)` makes a result usable.
 
-use crate::gcn::decode::Inst;
+use crate::gcn::decode::{Inst, Kind};
 use crate::gcn::error::{ErrorKind, Fault, Sink};
 use crate::gcn::isa::{Context, mubuf};
 use crate::gcn::state::scalar_range;
@@ -43,19 +43,21 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> 
     if count != row.words {
         return Err(ErrorKind::Decode(format!("{count} destination registers in `{}`", inst.text)).into());
     }
-    let offset = cx.wave.scalar_arg(&inst.args[2], 32)?;
-    let offset = offset.defined(|| "the scalar offset".into(), Sink::Address)?;
-    // The instruction offset may be negative as a 21-bit number; the text shows it either way.
-    let offset = if offset >> 20 == 0xFFF { (offset as u32 as i32) as i64 } else { offset as i64 } + inst.mods.offset;
+    let register = cx.wave.scalar_arg(&inst.args[2], 32)?;
+    let register = register.defined(|| "the scalar offset".into(), Sink::Address)? as u32;
+    // A register counts as unsigned. The instruction's own offset is a signed 21-bit number, which the text shows
+    // either way.
+    let own = matches!(inst.args[2].kind, Kind::Int(_) | Kind::Literal(_));
+    let offset = if own { i64::from(register as i32) } else { i64::from(register) } + inst.mods.offset;
     let mut words = [(0u32, 0u32); 16];
     let words = &mut words[..usize::from(row.words)];
     if row.buffer {
         let r = mubuf::resource_arg(cx, inst, 1)?;
         for (i, word) in words.iter_mut().enumerate() {
             // Scalar accesses are to whole words.
-            let at = (offset & !3) as u64 + 4 * i as u64;
-            if at + 4 <= r.bytes {
-                *word = load(cx, r.base + at)?;
+            let at = (offset & !3) + 4 * i as i64;
+            if at >= 0 && at as u64 + 4 <= r.bytes {
+                *word = load(cx, r.base.wrapping_add(at as u64))?;
             }
         }
     } else {

@@ -236,8 +236,8 @@ pub(crate) static TABLE: &[Row] = &[
         Own(|v, u| shift_add(v, u, 4)),
         If(|[a, b, _]| ((a << 4) + b) >> 32 != 0),
     ),
-    row("s_abs_i32", 32, S32, |[a, ..]| u64::from(i(a).unsigned_abs()), Left, NonZero),
-    row("s_absdiff_i32", 32, S32X2, |[a, b, _]| u64::from(i(a).wrapping_sub(i(b)).unsigned_abs()), Left, NonZero),
+    row("s_abs_i32", 32, S32, |[a, ..]| u64::from(i(a).unsigned_abs()), Strict, NonZero),
+    row("s_absdiff_i32", 32, S32X2, |[a, b, _]| u64::from(i(a).wrapping_sub(i(b)).unsigned_abs()), Strict, NonZero),
     // Products.
     row("s_mul_i32", 32, S32X2, |[a, b, _]| a.wrapping_mul(b), Left, Keep),
     row("s_mul_hi_u32", 32, S32X2, |[a, b, _]| (a * b) >> 32, Strict, Keep),

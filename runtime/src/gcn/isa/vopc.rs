@@ -183,10 +183,10 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, op: Compare, inst: &Inst) -> Result
         return unsupported(format!("output modifier in `{}`", inst.text));
     }
     let mut o = fetch(cx, inst, &inst.args[1..3], &op.types())?;
-    if let CompareType::Class(ty) = op.ty {
+    if let CompareType::Class(_) = op.ty {
         // The class of the operand as it is, not as flushed.
         if cx.wave.mode.denorm32 & 1 == 0 || cx.wave.mode.denorm64 & 1 == 0 {
-            return unsupported(format!("v_cmp_class of {ty:?} with denormals flushed"));
+            return unsupported(format!("`{}` with denormals flushed", inst.text));
         }
         o.src[1].v.iter_mut().for_each(|v| *v &= 0x3FF);
         o.src[1].u.iter_mut().for_each(|u| *u &= 0x3FF);

@@ -1,0 +1,92 @@
+//! A device by name, with the JIT that compiles for it.
+
+use std::sync::Arc;
+
+use lathe_dsl::Target;
+
+#[cfg(feature = "jit")]
+use crate::cache::DiskCache;
+#[cfg(feature = "jit")]
+use crate::device::Gcn;
+use crate::device::{Cpu, CpuOptions, Device};
+use crate::error::Error;
+#[cfg(feature = "jit")]
+use crate::jit::Llvm;
+use crate::jit::{Compiler, Interpreter, Jit};
+
+/// A device together with the JIT whose code it runs.
+pub struct Engine {
+    /// The device.
+    pub device: Arc<dyn Device>,
+    /// Compiles for it.
+    pub jit: Jit,
+}
+
+/// What a device name can be, for messages.
+fn known() -> String {
+    let mut names = vec!["cpu".to_owned()];
+    names.extend(Target::all().map(|t| format!("cpu:{t}")));
+    #[cfg(feature = "jit")]
+    names.push("gcn:gfx950".to_owned());
+    names.join(", ")
+}
+
+/// A device, by what it runs.
+enum Opened {
+    /// The interpreter's program.
+    Interprets(Arc<dyn Device>),
+    /// Machine code.
+    #[cfg(feature = "jit")]
+    Executes(Arc<dyn Device>),
+}
+
+fn open(name: &str, seed: Option<u64>) -> Result<Opened, Error> {
+    let unknown = || Error::UnknownDevice { given: name.to_owned(), known: known() };
+    let (kind, chip) = name.split_once(':').map_or((name, None), |(k, c)| (k, Some(c)));
+    let target = chip.unwrap_or("gfx950").parse::<Target>().map_err(|_| unknown())?;
+    match kind {
+        "cpu" => Ok(Opened::Interprets(Arc::new(Cpu::new(target, CpuOptions { seed, ..CpuOptions::default() })))),
+        #[cfg(feature = "jit")]
+        "gcn" if chip.is_some() && target == Target::GFX950 => Ok(Opened::Executes(Arc::new(Gcn::new(target, seed)))),
+        _ => Err(unknown()),
+    }
+}
+
+impl Engine {
+    /// Opens a device by name: `cpu` (the interpreter, as gfx950), `cpu:CHIP` (the interpreter with that chip's wave width and
+    /// limits), `gcn:gfx950` (the AMD code object, executed instruction by instruction). `seed` interleaves
+    /// waves at random, the same way for the same seed; without one they run in order.
+    ///
+    /// # Errors
+    /// [`Error::UnknownDevice`], listing what there is.
+    pub fn open(name: &str, seed: Option<u64>) -> Result<Self, Error> {
+        match open(name, seed)? {
+            Opened::Interprets(device) => Ok(Self { device, jit: Jit::new(Interpreter) }),
+            #[cfg(feature = "jit")]
+            Opened::Executes(device) => Ok(Self { device, jit: Jit::new(Llvm::default()) }),
+        }
+    }
+
+    /// As [`Engine::open`]; where the device runs machine code, `llvm` makes it and `cache` keeps it.
+    ///
+    /// # Errors
+    /// As [`Engine::open`].
+    #[cfg(feature = "jit")]
+    pub fn open_with(name: &str, seed: Option<u64>, llvm: Llvm, cache: Option<Arc<DiskCache>>) -> Result<Self, Error> {
+        match open(name, seed)? {
+            Opened::Interprets(device) => Ok(Self { device, jit: Jit::new(Interpreter) }),
+            Opened::Executes(device) => {
+                let jit = match cache {
+                    Some(cache) => Jit::with_cache(llvm, cache),
+                    None => Jit::new(llvm),
+                };
+                Ok(Self { device, jit })
+            }
+        }
+    }
+
+    /// A device and the compiler whose code it runs.
+    pub fn new(device: impl Device + 'static, compiler: impl Compiler + 'static) -> Self {
+        Self { device: Arc::new(device), jit: Jit::new(compiler) }
+    }
+}
