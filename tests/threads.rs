@@ -43,7 +43,7 @@ const SETTLED: u32 = 400;
 
 /// Most that the resident set may grow with each compile after that, in bytes. A leaked LLVM or MLIR context, module or thread
 /// stack is hundreds of KiB.
-const MAX_GROWTH: i64 = 2048;
+const MAX_GROWTH: i64 = 1024;
 
 /// Set for the process that the memory test starts.
 const MEASURE: &str = "LATHE_TEST_MEASURE_MEMORY";

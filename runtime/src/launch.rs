@@ -18,9 +18,10 @@ impl Compiled {
         device: &dyn Device,
         args: &<K::Args as Arguments<K>>::On<Host<'_>>,
     ) -> Result<LaunchReport, Error> {
-        let mut packed = Pack::new(self.kernel());
+        let mut block = ArgBlock { bytes: [0; MAX_BYTES], len: 0 };
+        let mut packed = Pack::new(self.kernel(), &mut block);
         K::Args::pack(args, &mut |arg| packed.push(arg));
-        let block = packed.finish()?;
+        packed.finish()?;
         if self.kernel().launch.blocks() == 0 {
             return Ok(LaunchReport::default());
         }
@@ -45,17 +46,24 @@ impl ArgBlock {
     }
 }
 
-/// Fills an [`ArgBlock`], parameter by parameter, without allocating.
+/// The next offset from `at` on that is a multiple of a parameter's size, a power of two.
+fn aligned(at: usize, size: usize) -> usize {
+    debug_assert!(size.is_power_of_two());
+    (at + size - 1) & !(size - 1)
+}
+
+/// Fills an [`ArgBlock`], parameter by parameter, without allocating. The block stays where it is: copying it would take
+/// longer than everything else.
 pub(crate) struct Pack<'a> {
     kernel: &'a Kernel,
-    block: ArgBlock,
+    block: &'a mut ArgBlock,
     next: usize,
     failed: Option<Error>,
 }
 
 impl<'a> Pack<'a> {
-    pub(crate) fn new(kernel: &'a Kernel) -> Self {
-        Self { kernel, block: ArgBlock { bytes: [0; MAX_BYTES], len: 0 }, next: 0, failed: None }
+    pub(crate) fn new(kernel: &'a Kernel, block: &'a mut ArgBlock) -> Self {
+        Self { kernel, block, next: 0, failed: None }
     }
 
     /// Checks the next argument against its parameter and appends it.
@@ -92,15 +100,15 @@ impl<'a> Pack<'a> {
             self.failed = failed;
         }
         let size = param.kind.abi_bytes() as usize;
-        let start = self.block.len.next_multiple_of(size);
+        let start = aligned(self.block.len, size);
         if let Some(slot) = self.block.bytes.get_mut(start..start + size) {
             slot.copy_from_slice(&value.to_le_bytes()[..size]);
             self.block.len = start + size;
         }
     }
 
-    /// The block, if every argument matches its declaration and no written buffer overlaps another one.
-    pub(crate) fn finish(self) -> Result<ArgBlock, Error> {
+    /// Whether every argument matches its declaration and no written buffer overlaps another one.
+    pub(crate) fn finish(self) -> Result<(), Error> {
         if let Some(error) = self.failed {
             return Err(error);
         }
@@ -108,25 +116,24 @@ impl<'a> Pack<'a> {
         if given != wanted || self.block.len != self.kernel.abi_bytes() as usize {
             return Err(Error::ArgumentCount { kernel: self.kernel.name.clone(), given, wanted });
         }
-        let buffers = || {
-            let mut at = 0usize;
-            self.kernel.params.iter().filter_map(move |p| {
-                let size = p.kind.abi_bytes() as usize;
-                let start = at.next_multiple_of(size);
-                at = start + size;
-                let ParamKind::Buffer { access, .. } = p.kind else { return None };
-                let address = u64::from_le_bytes(self.block.bytes.get(start..start + 8)?.try_into().ok()?);
-                Some((p.name, access, address, p.kind.buffer_bytes()?))
-            })
-        };
-        for (i, (first, access, start, len)) in buffers().enumerate() {
-            for (second, other_access, other_start, other_len) in buffers().skip(i + 1) {
+        let bytes = self.block.bytes();
+        let mut at = 0usize;
+        let mut rest = self.kernel.params.iter().filter_map(move |p| {
+            let size = p.kind.abi_bytes() as usize;
+            let start = aligned(at, size);
+            at = start + size;
+            let ParamKind::Buffer { access, .. } = p.kind else { return None };
+            let address = u64::from_le_bytes(bytes.get(start..start + 8)?.try_into().ok()?);
+            Some((p.name, access, address, p.kind.buffer_bytes()?))
+        });
+        while let Some((first, access, start, len)) = rest.next() {
+            for (second, other_access, other_start, other_len) in rest.clone() {
                 let written = access != Access::Read || other_access != Access::Read;
                 if written && start < other_start + other_len && other_start < start + len {
                     return Err(Error::Overlap { kernel: self.kernel.name.clone(), first, second });
                 }
             }
         }
-        Ok(self.block)
+        Ok(())
     }
 }

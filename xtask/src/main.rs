@@ -76,6 +76,7 @@ fn test(report: &mut Report) -> Result<(), String> {
     report.step("without LLVM: dependencies", dependencies_without_llvm)?;
     report.step("without LLVM: lints", || lints(&hide_llvm, &WITHOUT_LLVM))?;
     report.step("without LLVM: tests", || hide_llvm(cargo("test").arg("--release").args(WITHOUT_LLVM)).run())?;
+    report.step("single flight, every interleaving", model_check)?;
     report.step("without LLVM: documentation", || documentation(&hide_llvm, &WITHOUT_LLVM))?;
     report.step("Debian packages", setup::install)?;
     report.step("lints", || lints(&|c| c, &["--workspace"]))?;
@@ -108,6 +109,16 @@ fn integration_tests(filter: &str, insta_update: &str) -> Result<(), String> {
         return Err(format!("no test of lathe-tests is called {filter}"));
     }
     tests().arg("--nocapture").env("INSTA_UPDATE", insta_update).run()
+}
+
+/// Lets loom run the JIT's single flight in every interleaving of its threads. Its own target folder: `--cfg loom` is a flag
+/// of every crate. Not optimised: it is built longer than it runs.
+fn model_check() -> Result<(), String> {
+    let flight = ["--package", "lathe-runtime", "--no-default-features", "--lib", "--", "flight::model"];
+    let quick = r#"profile.dev.package."*".opt-level=0"#;
+    let folder = target_folder()?.join("loom");
+    let test = cargo("test").args(["--config", quick]).args(flight).env("RUSTFLAGS", "--cfg loom");
+    hide_llvm(test.env("CARGO_TARGET_DIR", &folder.to_string_lossy())).run()
 }
 
 /// Builds `lathe` with the features that the tests of the whole workspace use, so that both share one build.
@@ -150,7 +161,13 @@ fn root() -> PathBuf {
 
 /// Where [`build_lathe`] leaves the binary: beside this program's own profile, whatever the target folder is called.
 fn lathe_binary() -> Result<PathBuf, String> {
+    Ok(target_folder()?.join("release").join("lathe"))
+}
+
+fn target_folder() -> Result<PathBuf, String> {
     let own = std::env::current_exe().map_err(|e| format!("cannot tell where xtask lies: {e}"))?;
-    let target = own.parent().and_then(Path::parent).ok_or("xtask lies in no target folder")?;
-    Ok(target.join("release").join("lathe"))
+    own.parent()
+        .and_then(Path::parent)
+        .map(Path::to_path_buf)
+        .ok_or_else(|| "xtask lies in no target folder".to_owned())
 }
