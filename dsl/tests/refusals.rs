@@ -198,7 +198,7 @@ fn vectors_of_nothing() {
 #[test]
 fn more_arguments_than_a_launch_can_pass() {
     let params = |n| vec![Param { name: "x", kind: ParamKind::Scalar(Scalar::U64) }; n];
-    traced(LAUNCH, params(512), |_| ()).unwrap();
-    let message = traced(LAUNCH, params(513), |_| ()).unwrap_err();
-    assert_eq!(message, "513 arguments take more than the 4096 bytes that one launch can pass");
+    traced(LAUNCH, params(128), |_| ()).unwrap();
+    let message = traced(LAUNCH, params(129), |_| ()).unwrap_err();
+    assert_eq!(message, "129 arguments take more than the 1024 bytes that one launch can pass");
 }

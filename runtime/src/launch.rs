@@ -83,7 +83,7 @@ impl<'a> Pack<'a> {
             (Arg::Buffer { address, len, elem }, ParamKind::Buffer { elem: wanted_elem, len: wanted, align, .. }) => {
                 let failed = if len != wanted || elem != wanted_elem {
                     Some(mismatch(len, elem, wanted, wanted_elem))
-                } else if address % u64::from(align) != 0 {
+                } else if address & (u64::from(align) - 1) != 0 {
                     Some(Error::Misaligned { kernel: self.kernel.name.clone(), name: param.name, address, align })
                 } else {
                     None

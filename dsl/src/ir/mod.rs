@@ -16,8 +16,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub use op::{Axis, BinaryOp, Bits, OffsetUnit, Op, Predicate, UnaryOp};
 pub use types::{Scalar, Type};
 
-/// Largest argument block of a kernel, in bytes.
-pub const MAX_ARGUMENT_BYTES: u32 = 4096;
+/// Largest argument block of a kernel, in bytes: 128 buffers, so that a launch can pack it on its stack. (CUDA takes 4096.)
+pub const MAX_ARGUMENT_BYTES: u32 = 1024;
 
 /// Largest extent of a buffer, in bytes: what one AMD descriptor can address, with room for a 32-bit offset that is surely
 /// outside it.
@@ -160,7 +160,8 @@ impl ParamKind {
     /// Where the next parameter of this kind lies after `at` bytes of the argument block; moves `at` behind it.
     fn place(self, at: &mut u32) -> u32 {
         let size = self.abi_bytes();
-        let start = at.next_multiple_of(size);
+        // A power of two; a launch packs faster without the division.
+        let start = (*at + size - 1) & !(size - 1);
         *at = start + size;
         start
     }
