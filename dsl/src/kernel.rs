@@ -281,15 +281,17 @@ impl AccessKind for InOut {
 /// A device buffer passed to a launch: its device address and extent, borrowed from the buffer that owns it.
 #[derive(Clone, Copy, Debug)]
 pub struct BufferArg<'a, T> {
+    device: u64,
     address: u64,
     len: u64,
     owner: PhantomData<&'a [T]>,
 }
 
 impl<'a, T: Element> BufferArg<'a, T> {
-    /// `len` elements at `address` of the device; `owner` is what keeps them allocated.
-    pub fn new<O: ?Sized>(_owner: &'a O, address: u64, len: u64) -> Self {
-        Self { address, len, owner: PhantomData }
+    /// `len` elements at `address` of the device whose number in this process is `device`; `owner` is what keeps them
+    /// allocated.
+    pub fn new<O: ?Sized>(_owner: &'a O, device: u64, address: u64, len: u64) -> Self {
+        Self { device, address, len, owner: PhantomData }
     }
 }
 
@@ -298,6 +300,8 @@ impl<'a, T: Element> BufferArg<'a, T> {
 pub enum Arg {
     /// A buffer.
     Buffer {
+        /// Number of the device that it lies on.
+        device: u64,
         /// Device address.
         address: u64,
         /// Extent in elements.
@@ -343,7 +347,7 @@ pub mod field {
     }
 
     pub fn buffer_arg<T: Element>(arg: &BufferArg<'_, T>) -> Arg {
-        Arg::Buffer { address: arg.address, len: arg.len, elem: T::SCALAR }
+        Arg::Buffer { device: arg.device, address: arg.address, len: arg.len, elem: T::SCALAR }
     }
 
     pub fn scalar_arg<T: Element>(arg: &T) -> Arg {

@@ -51,7 +51,7 @@ impl<T: Element + Pod> DeviceBuffer<T> {
 
     /// This buffer as a launch argument.
     pub fn arg(&self) -> BufferArg<'_, T> {
-        BufferArg::new(self, self.address, self.len)
+        BufferArg::new(self, self.device.id().0, self.address, self.len)
     }
 }
 

@@ -74,6 +74,14 @@ pub enum Error {
         /// Their type.
         wanted_elem: Scalar,
     },
+    /// A buffer of another device, whose addresses mean nothing here.
+    #[error("argument `{name}` of `{kernel}` lies on another device than the one it is launched on")]
+    OtherDevice {
+        /// Kernel name.
+        kernel: String,
+        /// Argument name.
+        name: &'static str,
+    },
     /// A buffer's address is not aligned as declared.
     #[error("argument `{name}` of `{kernel}` is at 0x{address:x}, which is not a multiple of {align}")]
     Misaligned {

@@ -3,7 +3,7 @@
 use lathe_dsl::ir::{Access, Kernel, ParamKind};
 use lathe_dsl::kernel::{Arg, Arguments, Host};
 
-use crate::device::{Device, LaunchReport};
+use crate::device::{Device, DeviceId, LaunchReport};
 use crate::error::Error;
 use crate::jit::Compiled;
 
@@ -19,7 +19,7 @@ impl Compiled {
         args: &<K::Args as Arguments<K>>::On<Host<'_>>,
     ) -> Result<LaunchReport, Error> {
         let mut block = ArgBlock { bytes: [0; MAX_BYTES], len: 0 };
-        let mut packed = Pack::new(self.kernel(), &mut block);
+        let mut packed = Pack::new(self.kernel(), device.id(), &mut block);
         K::Args::pack(args, &mut |arg| packed.push(arg));
         packed.finish()?;
         if self.kernel().launch.blocks() == 0 {
@@ -56,14 +56,15 @@ fn aligned(at: usize, size: usize) -> usize {
 /// longer than everything else.
 pub(crate) struct Pack<'a> {
     kernel: &'a Kernel,
+    device: DeviceId,
     block: &'a mut ArgBlock,
     next: usize,
     failed: Option<Error>,
 }
 
 impl<'a> Pack<'a> {
-    pub(crate) fn new(kernel: &'a Kernel, block: &'a mut ArgBlock) -> Self {
-        Self { kernel, block, next: 0, failed: None }
+    pub(crate) fn new(kernel: &'a Kernel, device: DeviceId, block: &'a mut ArgBlock) -> Self {
+        Self { kernel, device, block, next: 0, failed: None }
     }
 
     /// Checks the next argument against its parameter and appends it.
@@ -80,9 +81,14 @@ impl<'a> Pack<'a> {
             wanted_elem,
         };
         let (value, failed) = match (arg, param.kind) {
-            (Arg::Buffer { address, len, elem }, ParamKind::Buffer { elem: wanted_elem, len: wanted, align, .. }) => {
+            (
+                Arg::Buffer { device, address, len, elem },
+                ParamKind::Buffer { elem: wanted_elem, len: wanted, align, .. },
+            ) => {
                 let failed = if len != wanted || elem != wanted_elem {
                     Some(mismatch(len, elem, wanted, wanted_elem))
+                } else if device != self.device.0 {
+                    Some(Error::OtherDevice { kernel: self.kernel.name.clone(), name: param.name })
                 } else if address & (u64::from(align) - 1) != 0 {
                     Some(Error::Misaligned { kernel: self.kernel.name.clone(), name: param.name, address, align })
                 } else {
@@ -94,7 +100,9 @@ impl<'a> Pack<'a> {
                 (bits, (ty != wanted).then(|| mismatch(1, ty, 1, wanted)))
             }
             (Arg::Scalar { bits, ty }, ParamKind::Buffer { elem, len, .. }) => (bits, Some(mismatch(1, ty, len, elem))),
-            (Arg::Buffer { address, len, elem }, ParamKind::Scalar(s)) => (address, Some(mismatch(len, elem, 1, s))),
+            (Arg::Buffer { address, len, elem, .. }, ParamKind::Scalar(s)) => {
+                (address, Some(mismatch(len, elem, 1, s)))
+            }
         };
         if self.failed.is_none() {
             self.failed = failed;

@@ -15,7 +15,7 @@ use lathe_codegen::Options;
 use lathe_dsl::{Target, trace};
 use lathe_kernels::mla::combine::{MlaCombine, MlaCombineArgs};
 use lathe_runtime::bundle::{Bundle, BundleWriter};
-use lathe_runtime::device::{Device, LaunchReport};
+use lathe_runtime::device::{Device, DeviceId, LaunchReport};
 use lathe_runtime::jit::{Compiled, Interpreter, Jit, Llvm};
 use lathe_runtime::{ArgBlock, DeviceBuffer, Error};
 
@@ -31,6 +31,10 @@ struct Nowhere {
 impl Device for Nowhere {
     fn name(&self) -> String {
         "nowhere".to_owned()
+    }
+
+    fn id(&self) -> DeviceId {
+        DeviceId(0) // `DeviceId::unique` begins at 1.
     }
 
     fn target(&self) -> Target {

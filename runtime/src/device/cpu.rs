@@ -7,7 +7,7 @@ use std::time::Instant;
 use lathe_dsl::Target;
 use lathe_dsl::ir::ParamKind;
 
-use super::{Device, LaunchReport};
+use super::{Device, DeviceId, LaunchReport};
 use crate::error::Error;
 use crate::interp::{self, ArgValue, GlobalBuffer};
 use crate::jit::{Code, Compiled};
@@ -18,6 +18,7 @@ pub type CpuOptions = interp::Options;
 
 /// The interpreter as a device, with the wave width and the limits of a chip.
 pub struct Cpu {
+    id: DeviceId,
     target: Target,
     options: CpuOptions,
     memory: Mutex<Memory>,
@@ -32,7 +33,12 @@ struct Memory {
 impl Cpu {
     /// A device with no memory in use.
     pub fn new(target: Target, options: CpuOptions) -> Self {
-        Self { target, options, memory: Mutex::new(Memory { allocations: BTreeMap::new(), next: 0x1_0000 }) }
+        Self {
+            id: DeviceId::unique(),
+            target,
+            options,
+            memory: Mutex::new(Memory { allocations: BTreeMap::new(), next: 0x1_0000 }),
+        }
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
@@ -55,6 +61,10 @@ impl Cpu {
 impl Device for Cpu {
     fn name(&self) -> String {
         format!("cpu:{}", self.target)
+    }
+
+    fn id(&self) -> DeviceId {
+        self.id
     }
 
     fn target(&self) -> Target {

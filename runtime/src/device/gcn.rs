@@ -6,7 +6,7 @@ use std::time::Instant;
 use lathe_dsl::Target;
 use lathe_dsl::ir::{Kernel, Location, OpNumber};
 
-use super::{Device, LaunchReport};
+use super::{Device, DeviceId, LaunchReport};
 use crate::error::Error;
 use crate::gcn::{self, CodeObject, GcnError, Memory, Options};
 use crate::jit::{Code, Compiled};
@@ -14,6 +14,7 @@ use crate::launch::ArgBlock;
 
 /// The code-object executor as a device.
 pub struct Gcn {
+    id: DeviceId,
     target: Target,
     options: Options,
     memory: Mutex<Memory>,
@@ -41,7 +42,7 @@ impl Gcn {
     /// A device with no memory in use. Waves and workgroups are interleaved by `seed`; without one, in order.
     pub fn new(target: Target, seed: Option<u64>) -> Self {
         let options = Options { seed: seed.unwrap_or(0), ..Options::default() };
-        Self { target, options, memory: Mutex::default() }
+        Self { id: DeviceId::unique(), target, options, memory: Mutex::default() }
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
@@ -52,6 +53,10 @@ impl Gcn {
 impl Device for Gcn {
     fn name(&self) -> String {
         format!("gcn:{}", self.target)
+    }
+
+    fn id(&self) -> DeviceId {
+        self.id
     }
 
     fn target(&self) -> Target {

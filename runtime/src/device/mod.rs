@@ -4,6 +4,7 @@ mod cpu;
 #[cfg(feature = "jit")]
 mod gcn;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use lathe_dsl::Target;
@@ -16,10 +17,25 @@ use crate::error::Error;
 use crate::jit::Compiled;
 use crate::launch::ArgBlock;
 
+/// Number of a device, unique in this process: addresses mean something on one device only.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct DeviceId(pub u64);
+
+impl DeviceId {
+    /// One that no other device has.
+    pub fn unique() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
 /// Memory and execution of one device. Addresses are the device's own; every call waits until it is done.
 pub trait Device: Send + Sync {
     /// As the command line spells it: `cpu`, `gcn:gfx950`.
     fn name(&self) -> String;
+
+    /// Its number, the same for its whole life.
+    fn id(&self) -> DeviceId;
 
     /// The chip that kernels must be traced for.
     fn target(&self) -> Target;

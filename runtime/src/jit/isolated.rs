@@ -198,7 +198,7 @@ pub struct Isolated {
 }
 
 impl Isolated {
-    /// Compiles with `program args…`, which must call [`serve`] (`lathe compile-worker` does). A compile may take 5 minutes.
+    /// Compiles with `program args…`, which must call this module's `serve` (`lathe compile-worker` does). A compile may take 5 minutes.
     pub fn new(program: impl Into<PathBuf>, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         Self {
             program: program.into(),

@@ -252,6 +252,8 @@ fn arguments_that_do_not_match_their_declaration() {
         compiled.launch::<Shift>(device.as_ref(), &args).unwrap_err().to_string()
     };
     assert_eq!(launch(&x, &short), "argument `y` of `shift` is 99 elements of f32; this key's kernel wants 100 of f32");
+    let other = DeviceBuffer::<f32>::from_slice(&cpu(), &[0.0; 100]).unwrap();
+    assert_eq!(launch(&x, &other), "argument `y` of `shift` lies on another device than the one it is launched on");
     assert_eq!(launch(&x, &x), "arguments `x` and `y` of `shift` overlap, and the kernel writes to one of them");
 }
 
