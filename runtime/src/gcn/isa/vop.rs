@@ -80,6 +80,8 @@ pub enum Sem {
     H3(fn(f64, f64, f64) -> f64),
     /// Bits to bits, and how undefined bits pass.
     Bits(fn([u64; 3]) -> u64, Shadow),
+    /// The truth table that the instruction carries, bit by bit.
+    Truth,
     /// Likewise, with the mode.
     Moded(fn([u64; 3], Mode) -> u64),
     /// Not lane by lane, or with a second result.
@@ -133,6 +135,19 @@ pub(crate) struct Operands {
     pub(crate) src: [Wide; 3],
     pub(crate) n: usize,
     pub(crate) write: u64,
+}
+
+/// Computes `f` in every lane that is written, and its undefined bits by `rule`.
+fn bitwise(o: &Operands, mask: u64, rule: Shadow, f: impl Fn([u64; 3]) -> u64, out: &mut Wide) {
+    let [a, b, c] = &o.src;
+    let any = o.src.iter().any(Wide::any_undefined);
+    for l in lanes_of(o.write) {
+        let vals = [a.v[l], b.v[l], c.v[l]];
+        out.v[l] = f(vals) & mask;
+        if any {
+            out.u[l] = shadow::eval(rule, &f, o.n, vals, [a.u[l], b.u[l], c.u[l]], mask);
+        }
+    }
 }
 
 /// Fetches source `index` with all modifiers except DPP.
@@ -354,25 +369,12 @@ fn compute(row: &Row, inst: &Inst, o: &Operands, mode: Mode, out: &mut Wide) -> 
         }
         Sem::Bits(f, rule) => {
             strict = false;
+            bitwise(o, row.d.mask(), rule, f, out);
+        }
+        Sem::Truth => {
+            strict = false;
             let table = inst.mods.bitop3;
-            let truth = row.name.starts_with("v_bitop3");
-            let any = o.src.iter().any(Wide::any_undefined);
-            for l in lanes_of(lanes) {
-                let vals = [a.v[l], b.v[l], c.v[l]];
-                if truth {
-                    out.v[l] = bits::bitop3(table, vals) & row.d.mask();
-                } else {
-                    out.v[l] = f(vals) & row.d.mask();
-                }
-                if any {
-                    let unds = [a.u[l], b.u[l], c.u[l]];
-                    out.u[l] = if truth {
-                        shadow::eval(rule, |v| bits::bitop3(table, v), o.n, vals, unds, row.d.mask())
-                    } else {
-                        shadow::eval(rule, f, o.n, vals, unds, row.d.mask())
-                    };
-                }
-            }
+            bitwise(o, row.d.mask(), Shadow::Bitwise, |v| bits::bitop3(table, v), out);
         }
         Sem::Special(_) => return unsupported("special instruction without its routine"),
     }

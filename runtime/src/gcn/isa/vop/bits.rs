@@ -3,13 +3,13 @@
 use super::{Row, Sem, Ty, row};
 use crate::gcn::isa::shadow::{Shadow, left};
 
-use Sem::Bits;
+use Sem::{Bits, Truth};
 use Shadow::{Bitwise, Move, Own, Strict};
 use Ty::{B16, B32, B64};
 
-const X: &[Ty] = &[B32];
-const XX: &[Ty] = &[B32, B32];
-const XXX: &[Ty] = &[B32, B32, B32];
+const WORD: &[Ty] = &[B32];
+const WORDS2: &[Ty] = &[B32, B32];
+const WORDS3: &[Ty] = &[B32, B32, B32];
 
 fn u(x: u64) -> u32 {
     x as u32
@@ -90,36 +90,36 @@ fn count_leading_signed(x: u64) -> u64 {
 }
 
 pub(crate) static TABLE: &[Row] = &[
-    row("v_mov_b32", B32, X, Bits(|[a, ..]| a, Move(0))),
+    row("v_mov_b32", B32, WORD, Bits(|[a, ..]| a, Move(0))),
     row("v_mov_b64", B64, &[B64], Bits(|[a, ..]| a, Move(0))),
-    row("v_accvgpr_read_b32", B32, X, Bits(|[a, ..]| a, Move(0))),
-    row("v_accvgpr_write_b32", B32, X, Bits(|[a, ..]| a, Move(0))),
-    row("v_accvgpr_mov_b32", B32, X, Bits(|[a, ..]| a, Move(0))),
-    row("v_not_b32", B32, X, Bits(|[a, ..]| !a, Bitwise)),
-    row("v_and_b32", B32, XX, Bits(|[a, b, _]| a & b, Bitwise)),
-    row("v_or_b32", B32, XX, Bits(|[a, b, _]| a | b, Bitwise)),
-    row("v_xor_b32", B32, XX, Bits(|[a, b, _]| a ^ b, Bitwise)),
-    row("v_xnor_b32", B32, XX, Bits(|[a, b, _]| !(a ^ b), Bitwise)),
-    row("v_and_or_b32", B32, XXX, Bits(|[a, b, c]| a & b | c, Bitwise)),
-    row("v_or3_b32", B32, XXX, Bits(|[a, b, c]| a | b | c, Bitwise)),
-    row("v_bfi_b32", B32, XXX, Bits(|[a, b, c]| a & b | !a & c, Bitwise)),
-    row("v_bitop3_b32", B32, XXX, Bits(|_| 0, Bitwise)),
-    row("v_bitop3_b16", B16, &[B16, B16, B16], Bits(|_| 0, Bitwise)),
+    row("v_accvgpr_read_b32", B32, WORD, Bits(|[a, ..]| a, Move(0))),
+    row("v_accvgpr_write_b32", B32, WORD, Bits(|[a, ..]| a, Move(0))),
+    row("v_accvgpr_mov_b32", B32, WORD, Bits(|[a, ..]| a, Move(0))),
+    row("v_not_b32", B32, WORD, Bits(|[a, ..]| !a, Bitwise)),
+    row("v_and_b32", B32, WORDS2, Bits(|[a, b, _]| a & b, Bitwise)),
+    row("v_or_b32", B32, WORDS2, Bits(|[a, b, _]| a | b, Bitwise)),
+    row("v_xor_b32", B32, WORDS2, Bits(|[a, b, _]| a ^ b, Bitwise)),
+    row("v_xnor_b32", B32, WORDS2, Bits(|[a, b, _]| !(a ^ b), Bitwise)),
+    row("v_and_or_b32", B32, WORDS3, Bits(|[a, b, c]| a & b | c, Bitwise)),
+    row("v_or3_b32", B32, WORDS3, Bits(|[a, b, c]| a | b | c, Bitwise)),
+    row("v_bfi_b32", B32, WORDS3, Bits(|[a, b, c]| a & b | !a & c, Bitwise)),
+    row("v_bitop3_b32", B32, WORDS3, Truth),
+    row("v_bitop3_b16", B16, &[B16, B16, B16], Truth),
     // Shifts by operand 0.
-    row("v_lshlrev_b32", B32, XX, Bits(|[n, a, _]| a << (n & 31), Move(1))),
-    row("v_lshrrev_b32", B32, XX, Bits(|[n, a, _]| a >> (n & 31), Move(1))),
-    row("v_ashrrev_i32", B32, XX, Bits(|[n, a, _]| (u(a) as i32 >> (n & 31)) as u64, Move(1))),
+    row("v_lshlrev_b32", B32, WORDS2, Bits(|[n, a, _]| a << (n & 31), Move(1))),
+    row("v_lshrrev_b32", B32, WORDS2, Bits(|[n, a, _]| a >> (n & 31), Move(1))),
+    row("v_ashrrev_i32", B32, WORDS2, Bits(|[n, a, _]| (u(a) as i32 >> (n & 31)) as u64, Move(1))),
     row("v_lshlrev_b64", B64, &[B32, B64], Bits(|[n, a, _]| a << (n & 63), Move(1))),
     row("v_lshrrev_b64", B64, &[B32, B64], Bits(|[n, a, _]| a >> (n & 63), Move(1))),
     row("v_ashrrev_i64", B64, &[B32, B64], Bits(|[n, a, _]| (a as i64 >> (n & 63)) as u64, Move(1))),
     row("v_lshlrev_b16", B16, &[B16, B16], Bits(|[n, a, _]| a << (n & 15), Move(1))),
     row("v_lshrrev_b16", B16, &[B16, B16], Bits(|[n, a, _]| (a & 0xFFFF) >> (n & 15), Move(1))),
     row("v_ashrrev_i16", B16, &[B16, B16], Bits(|[n, a, _]| (a as i16 >> (n & 15)) as u64, Move(1))),
-    row("v_lshl_or_b32", B32, XXX, Bits(|[a, n, c]| a << (n & 31) | c, Own(shift_left_or))),
+    row("v_lshl_or_b32", B32, WORDS3, Bits(|[a, n, c]| a << (n & 31) | c, Own(shift_left_or))),
     row(
         "v_lshl_add_u32",
         B32,
-        XXX,
+        WORDS3,
         Bits(
             |[a, n, c]| (a << (n & 31)).wrapping_add(c),
             Own(|v, d| if d[1] != 0 { u64::MAX } else { left(d[0] << (v[1] & 31) | d[2]) }),
@@ -128,7 +128,7 @@ pub(crate) static TABLE: &[Row] = &[
     row(
         "v_add_lshl_u32",
         B32,
-        XXX,
+        WORDS3,
         Bits(
             |[a, b, n]| a.wrapping_add(b) << (n & 31),
             Own(|v, d| if d[2] != 0 { u64::MAX } else { left(d[0] | d[1]) << (v[2] & 31) }),
@@ -143,23 +143,23 @@ pub(crate) static TABLE: &[Row] = &[
             Own(|v, d| if d[1] != 0 { u64::MAX } else { left(d[0] << (v[1] & 7) | d[2]) }),
         ),
     ),
-    row("v_alignbit_b32", B32, XXX, Bits(|[a, b, n]| (a << 32 | b & 0xFFFF_FFFF) >> (n & 31), Move(4))),
-    row("v_alignbyte_b32", B32, XXX, Bits(|[a, b, n]| (a << 32 | b & 0xFFFF_FFFF) >> (8 * (n & 3)), Move(4))),
+    row("v_alignbit_b32", B32, WORDS3, Bits(|[a, b, n]| (a << 32 | b & 0xFFFF_FFFF) >> (n & 31), Move(4))),
+    row("v_alignbyte_b32", B32, WORDS3, Bits(|[a, b, n]| (a << 32 | b & 0xFFFF_FFFF) >> (8 * (n & 3)), Move(4))),
     // Fields.
-    row("v_bfe_u32", B32, XXX, Bits(|[a, o, w]| bfe(a, o, w), Move(6))),
-    row("v_bfe_i32", B32, XXX, Bits(|[a, o, w]| bfe_signed(a, o, w), Move(6))),
-    row("v_bfm_b32", B32, XX, Bits(|[w, o, _]| ((1 << (w & 31)) - 1) << (o & 31), Strict)),
-    row("v_bfrev_b32", B32, X, Bits(|[a, ..]| u64::from(u(a).reverse_bits()), Move(0))),
-    row("v_perm_b32", B32, XXX, Bits(perm, Own(perm_shadow))),
+    row("v_bfe_u32", B32, WORDS3, Bits(|[a, o, w]| bfe(a, o, w), Move(6))),
+    row("v_bfe_i32", B32, WORDS3, Bits(|[a, o, w]| bfe_signed(a, o, w), Move(6))),
+    row("v_bfm_b32", B32, WORDS2, Bits(|[w, o, _]| ((1 << (w & 31)) - 1) << (o & 31), Strict)),
+    row("v_bfrev_b32", B32, WORD, Bits(|[a, ..]| u64::from(u(a).reverse_bits()), Move(0))),
+    row("v_perm_b32", B32, WORDS3, Bits(perm, Own(perm_shadow))),
     row("v_pack_b32_f16", B32, &[B16, B16], Bits(|[a, b, _]| a & 0xFFFF | b << 16, Move(0))),
     // Counts.
-    row("v_ffbh_u32", B32, X, Bits(|[a, ..]| count_leading(a), Strict)),
-    row("v_ffbh_i32", B32, X, Bits(|[a, ..]| count_leading_signed(a), Strict)),
+    row("v_ffbh_u32", B32, WORD, Bits(|[a, ..]| count_leading(a), Strict)),
+    row("v_ffbh_i32", B32, WORD, Bits(|[a, ..]| count_leading_signed(a), Strict)),
     row(
         "v_ffbl_b32",
         B32,
-        X,
+        WORD,
         Bits(|[a, ..]| if u(a) == 0 { u64::from(u32::MAX) } else { u64::from(u(a).trailing_zeros()) }, Strict),
     ),
-    row("v_bcnt_u32_b32", B32, XX, Bits(|[a, b, _]| u64::from(u(a).count_ones()).wrapping_add(b), Strict)),
+    row("v_bcnt_u32_b32", B32, WORDS2, Bits(|[a, b, _]| u64::from(u(a).count_ones()).wrapping_add(b), Strict)),
 ];

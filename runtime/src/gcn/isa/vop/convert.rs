@@ -10,8 +10,8 @@ use Ty::{B16, B32, F16, F32, F64};
 
 const F: &[Ty] = &[F32];
 const FF: &[Ty] = &[F32, F32];
-const X: &[Ty] = &[B32];
-const XX: &[Ty] = &[B32, B32];
+const WORD: &[Ty] = &[B32];
+const WORDS2: &[Ty] = &[B32, B32];
 
 fn f(x: u64) -> f32 {
     f32::from_bits(x as u32)
@@ -63,16 +63,16 @@ fn ashr_pack([a, b, n]: [u64; 3], low: i32, high: i32) -> u64 {
 
 pub(crate) static TABLE: &[Row] = &[
     // Integer ↔ f32. To integers: towards zero, saturating, NaN gives 0.
-    row("v_cvt_f32_u32", F32, X, Bits(|[a, ..]| bits(a as u32 as f32), Strict)),
-    row("v_cvt_f32_i32", F32, X, Bits(|[a, ..]| bits(i(a) as f32), Strict)),
+    row("v_cvt_f32_u32", F32, WORD, Bits(|[a, ..]| bits(a as u32 as f32), Strict)),
+    row("v_cvt_f32_i32", F32, WORD, Bits(|[a, ..]| bits(i(a) as f32), Strict)),
     row("v_cvt_u32_f32", B32, F, Bits(|[a, ..]| u64::from(f(a) as u32), Strict)),
     row("v_cvt_i32_f32", B32, F, Bits(|[a, ..]| f(a) as i32 as u64, Strict)),
     row("v_cvt_rpi_i32_f32", B32, F, Bits(|[a, ..]| libm::floor(f64::from(f(a)) + 0.5) as i32 as u64, Strict)),
     row("v_cvt_flr_i32_f32", B32, F, Bits(|[a, ..]| libm::floorf(f(a)) as i32 as u64, Strict)),
-    row("v_cvt_f32_ubyte0", F32, X, Bits(|[a, ..]| bits((a & 0xFF) as f32), Own(|_, d| byte_shadow(d, 0)))),
-    row("v_cvt_f32_ubyte1", F32, X, Bits(|[a, ..]| bits((a >> 8 & 0xFF) as f32), Own(|_, d| byte_shadow(d, 1)))),
-    row("v_cvt_f32_ubyte2", F32, X, Bits(|[a, ..]| bits((a >> 16 & 0xFF) as f32), Own(|_, d| byte_shadow(d, 2)))),
-    row("v_cvt_f32_ubyte3", F32, X, Bits(|[a, ..]| bits((a >> 24 & 0xFF) as f32), Own(|_, d| byte_shadow(d, 3)))),
+    row("v_cvt_f32_ubyte0", F32, WORD, Bits(|[a, ..]| bits((a & 0xFF) as f32), Own(|_, d| byte_shadow(d, 0)))),
+    row("v_cvt_f32_ubyte1", F32, WORD, Bits(|[a, ..]| bits((a >> 8 & 0xFF) as f32), Own(|_, d| byte_shadow(d, 1)))),
+    row("v_cvt_f32_ubyte2", F32, WORD, Bits(|[a, ..]| bits((a >> 16 & 0xFF) as f32), Own(|_, d| byte_shadow(d, 2)))),
+    row("v_cvt_f32_ubyte3", F32, WORD, Bits(|[a, ..]| bits((a >> 24 & 0xFF) as f32), Own(|_, d| byte_shadow(d, 3)))),
     row("v_cvt_pk_u8_f32", B32, &[F32, B32, B32], Bits(insert_u8, Strict)),
     // f64.
     row("v_cvt_f64_f32", F64, F, Bits(|[a, ..]| float::result64(f64::from(f(a)), &[widen_nan(a)]), Strict)),
@@ -92,8 +92,8 @@ pub(crate) static TABLE: &[Row] = &[
             Strict,
         ),
     ),
-    row("v_cvt_f64_i32", F64, X, Bits(|[a, ..]| f64::from(i(a)).to_bits(), Strict)),
-    row("v_cvt_f64_u32", F64, X, Bits(|[a, ..]| f64::from(a as u32).to_bits(), Strict)),
+    row("v_cvt_f64_i32", F64, WORD, Bits(|[a, ..]| f64::from(i(a)).to_bits(), Strict)),
+    row("v_cvt_f64_u32", F64, WORD, Bits(|[a, ..]| f64::from(a as u32).to_bits(), Strict)),
     row("v_cvt_i32_f64", B32, &[F64], Bits(|[a, ..]| f64::from_bits(a) as i32 as u64, Strict)),
     row("v_cvt_u32_f64", B32, &[F64], Bits(|[a, ..]| u64::from(f64::from_bits(a) as u32), Strict)),
     // 16-bit floats.
@@ -138,11 +138,11 @@ pub(crate) static TABLE: &[Row] = &[
     ),
     row("v_cvt_i16_f16", B16, &[F16], Bits(|[a, ..]| half::f16::from_bits(a as u16).to_f32() as i16 as u64, Strict)),
     // Narrowing integers, saturating.
-    row("v_cvt_pk_u16_u32", B32, XX, Bits(|[a, b, _]| a.min(0xFFFF) | b.min(0xFFFF) << 16, Halves)),
+    row("v_cvt_pk_u16_u32", B32, WORDS2, Bits(|[a, b, _]| a.min(0xFFFF) | b.min(0xFFFF) << 16, Halves)),
     row(
         "v_cvt_pk_i16_i32",
         B32,
-        XX,
+        WORDS2,
         Bits(
             |[a, b, _]| {
                 let part = |x: u64| u64::from(i(x).clamp(-0x8000, 0x7FFF) as u16);
@@ -151,7 +151,12 @@ pub(crate) static TABLE: &[Row] = &[
             Halves,
         ),
     ),
-    row("v_sat_pk_u8_i16", B16, X, Bits(|[a, ..]| saturate_u8(a as i16) | saturate_u8((a >> 16) as i16) << 8, Strict)),
+    row(
+        "v_sat_pk_u8_i16",
+        B16,
+        WORD,
+        Bits(|[a, ..]| saturate_u8(a as i16) | saturate_u8((a >> 16) as i16) << 8, Strict),
+    ),
     row("v_ashr_pk_i8_i32", B16, &[B32, B32, B32], Bits(|v| ashr_pack(v, -128, 127), Strict)),
     row("v_ashr_pk_u8_i32", B16, &[B32, B32, B32], Bits(|v| ashr_pack(v, 0, 255), Strict)),
 ];

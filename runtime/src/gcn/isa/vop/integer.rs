@@ -7,8 +7,8 @@ use Sem::Bits;
 use Shadow::{Left, Own, Strict};
 use Ty::{B16, B32};
 
-const XX: &[Ty] = &[B32, B32];
-const XXX: &[Ty] = &[B32, B32, B32];
+const WORDS2: &[Ty] = &[B32, B32];
+const WORDS3: &[Ty] = &[B32, B32, B32];
 const WW: &[Ty] = &[B16, B16];
 const WWW: &[Ty] = &[B16, B16, B16];
 
@@ -84,24 +84,24 @@ pub(crate) fn exact(name: &str) -> Option<Exact> {
 }
 
 pub(crate) static TABLE: &[Row] = &[
-    row("v_add_u32", B32, XX, Bits(|[a, b, _]| a.wrapping_add(b), Left)),
-    row("v_sub_u32", B32, XX, Bits(|[a, b, _]| a.wrapping_sub(b), Left)),
-    row("v_subrev_u32", B32, XX, Bits(|[a, b, _]| b.wrapping_sub(a), Left)),
-    row("v_add_i32", B32, XX, Bits(|[a, b, _]| a.wrapping_add(b), Left)),
-    row("v_sub_i32", B32, XX, Bits(|[a, b, _]| a.wrapping_sub(b), Left)),
-    row("v_add3_u32", B32, XXX, Bits(|[a, b, c]| a.wrapping_add(b).wrapping_add(c), Left)),
-    row("v_xad_u32", B32, XXX, Bits(|[a, b, c]| (a ^ b).wrapping_add(c), Left)),
-    row("v_sad_u32", B32, XXX, Bits(|[a, b, c]| a.abs_diff(b).wrapping_add(c), Strict)),
+    row("v_add_u32", B32, WORDS2, Bits(|[a, b, _]| a.wrapping_add(b), Left)),
+    row("v_sub_u32", B32, WORDS2, Bits(|[a, b, _]| a.wrapping_sub(b), Left)),
+    row("v_subrev_u32", B32, WORDS2, Bits(|[a, b, _]| b.wrapping_sub(a), Left)),
+    row("v_add_i32", B32, WORDS2, Bits(|[a, b, _]| a.wrapping_add(b), Left)),
+    row("v_sub_i32", B32, WORDS2, Bits(|[a, b, _]| a.wrapping_sub(b), Left)),
+    row("v_add3_u32", B32, WORDS3, Bits(|[a, b, c]| a.wrapping_add(b).wrapping_add(c), Left)),
+    row("v_xad_u32", B32, WORDS3, Bits(|[a, b, c]| (a ^ b).wrapping_add(c), Left)),
+    row("v_sad_u32", B32, WORDS3, Bits(|[a, b, c]| a.abs_diff(b).wrapping_add(c), Strict)),
     // Products.
-    row("v_mul_lo_u32", B32, XX, Bits(|[a, b, _]| a.wrapping_mul(b), Left)),
-    row("v_mul_hi_u32", B32, XX, Bits(|[a, b, _]| (a * b) >> 32, Strict)),
-    row("v_mul_hi_i32", B32, XX, Bits(|[a, b, _]| ((i64::from(i(a)) * i64::from(i(b))) >> 32) as u64, Strict)),
-    row("v_mul_u32_u24", B32, XX, Bits(|[a, b, _]| u24(a) * u24(b), Own(low24))),
-    row("v_mul_hi_u32_u24", B32, XX, Bits(|[a, b, _]| (u24(a) * u24(b)) >> 32, Strict)),
-    row("v_mul_i32_i24", B32, XX, Bits(|[a, b, _]| (i24(a) * i24(b)) as u64, Own(low24))),
-    row("v_mul_hi_i32_i24", B32, XX, Bits(|[a, b, _]| ((i24(a) * i24(b)) >> 32) as u64, Strict)),
-    row("v_mad_u32_u24", B32, XXX, Bits(|[a, b, c]| (u24(a) * u24(b)).wrapping_add(c), Own(low24))),
-    row("v_mad_i32_i24", B32, XXX, Bits(|[a, b, c]| ((i24(a) * i24(b)) as u64).wrapping_add(c), Own(low24))),
+    row("v_mul_lo_u32", B32, WORDS2, Bits(|[a, b, _]| a.wrapping_mul(b), Left)),
+    row("v_mul_hi_u32", B32, WORDS2, Bits(|[a, b, _]| (a * b) >> 32, Strict)),
+    row("v_mul_hi_i32", B32, WORDS2, Bits(|[a, b, _]| ((i64::from(i(a)) * i64::from(i(b))) >> 32) as u64, Strict)),
+    row("v_mul_u32_u24", B32, WORDS2, Bits(|[a, b, _]| u24(a) * u24(b), Own(low24))),
+    row("v_mul_hi_u32_u24", B32, WORDS2, Bits(|[a, b, _]| (u24(a) * u24(b)) >> 32, Strict)),
+    row("v_mul_i32_i24", B32, WORDS2, Bits(|[a, b, _]| (i24(a) * i24(b)) as u64, Own(low24))),
+    row("v_mul_hi_i32_i24", B32, WORDS2, Bits(|[a, b, _]| ((i24(a) * i24(b)) >> 32) as u64, Strict)),
+    row("v_mad_u32_u24", B32, WORDS3, Bits(|[a, b, c]| (u24(a) * u24(b)).wrapping_add(c), Own(low24))),
+    row("v_mad_i32_i24", B32, WORDS3, Bits(|[a, b, c]| ((i24(a) * i24(b)) as u64).wrapping_add(c), Own(low24))),
     row("v_mad_u32_u16", B32, &[B16, B16, B32], Bits(|[a, b, c]| (a * b).wrapping_add(c), Left)),
     row(
         "v_mad_i32_i16",
@@ -110,16 +110,16 @@ pub(crate) static TABLE: &[Row] = &[
         Bits(|[a, b, c]| ((i64::from(s(a)) * i64::from(s(b))) as u64).wrapping_add(c), Left),
     ),
     // Order.
-    row("v_max_u32", B32, XX, Bits(|[a, b, _]| a.max(b), Strict)),
-    row("v_min_u32", B32, XX, Bits(|[a, b, _]| a.min(b), Strict)),
-    row("v_max_i32", B32, XX, Bits(|[a, b, _]| i(a).max(i(b)) as u64, Strict)),
-    row("v_min_i32", B32, XX, Bits(|[a, b, _]| i(a).min(i(b)) as u64, Strict)),
-    row("v_max3_u32", B32, XXX, Bits(|v| max(unsigned(v)), Strict)),
-    row("v_min3_u32", B32, XXX, Bits(|v| min(unsigned(v)), Strict)),
-    row("v_med3_u32", B32, XXX, Bits(|v| median(unsigned(v)), Strict)),
-    row("v_max3_i32", B32, XXX, Bits(|v| max(signed(v)), Strict)),
-    row("v_min3_i32", B32, XXX, Bits(|v| min(signed(v)), Strict)),
-    row("v_med3_i32", B32, XXX, Bits(|v| median(signed(v)), Strict)),
+    row("v_max_u32", B32, WORDS2, Bits(|[a, b, _]| a.max(b), Strict)),
+    row("v_min_u32", B32, WORDS2, Bits(|[a, b, _]| a.min(b), Strict)),
+    row("v_max_i32", B32, WORDS2, Bits(|[a, b, _]| i(a).max(i(b)) as u64, Strict)),
+    row("v_min_i32", B32, WORDS2, Bits(|[a, b, _]| i(a).min(i(b)) as u64, Strict)),
+    row("v_max3_u32", B32, WORDS3, Bits(|v| max(unsigned(v)), Strict)),
+    row("v_min3_u32", B32, WORDS3, Bits(|v| min(unsigned(v)), Strict)),
+    row("v_med3_u32", B32, WORDS3, Bits(|v| median(unsigned(v)), Strict)),
+    row("v_max3_i32", B32, WORDS3, Bits(|v| max(signed(v)), Strict)),
+    row("v_min3_i32", B32, WORDS3, Bits(|v| min(signed(v)), Strict)),
+    row("v_med3_i32", B32, WORDS3, Bits(|v| median(signed(v)), Strict)),
     // 16 bits; the upper half of the destination becomes zero.
     row("v_add_u16", B16, WW, Bits(|[a, b, _]| a.wrapping_add(b), Left)),
     row("v_sub_u16", B16, WW, Bits(|[a, b, _]| a.wrapping_sub(b), Left)),

@@ -66,11 +66,11 @@ impl Special {
 }
 
 const fn carry(name: &'static str, sub: bool, rev: bool, cin: bool) -> Row {
-    special(name, B32, XX, Special::Carry { sub, rev, cin })
+    special(name, B32, WORDS2, Special::Carry { sub, rev, cin })
 }
 
-const X: &[Ty] = &[B32];
-const XX: &[Ty] = &[B32, B32];
+const WORD: &[Ty] = &[B32];
+const WORDS2: &[Ty] = &[B32, B32];
 
 pub(crate) static TABLE: &[Row] = &[
     special("v_nop", B32, &[], Special::Nop),
@@ -83,14 +83,14 @@ pub(crate) static TABLE: &[Row] = &[
     carry("v_subbrev_co_u32", true, true, true),
     special("v_mad_u64_u32", B64, &[B32, B32, B64], Special::MadWide { signed: false }),
     special("v_mad_i64_i32", B64, &[B32, B32, B64], Special::MadWide { signed: true }),
-    special("v_readfirstlane_b32", B32, X, Special::ReadFirstLane),
-    special("v_readlane_b32", B32, XX, Special::ReadLane),
-    special("v_writelane_b32", B32, XX, Special::WriteLane),
-    special("v_mbcnt_lo_u32_b32", B32, XX, Special::Mbcnt { high: false }),
-    special("v_mbcnt_hi_u32_b32", B32, XX, Special::Mbcnt { high: true }),
-    special("v_swap_b32", B32, X, Special::Swap),
-    special("v_permlane16_swap_b32", B32, X, Special::PermlaneSwap(16)),
-    special("v_permlane32_swap_b32", B32, X, Special::PermlaneSwap(32)),
+    special("v_readfirstlane_b32", B32, WORD, Special::ReadFirstLane),
+    special("v_readlane_b32", B32, WORDS2, Special::ReadLane),
+    special("v_writelane_b32", B32, WORDS2, Special::WriteLane),
+    special("v_mbcnt_lo_u32_b32", B32, WORDS2, Special::Mbcnt { high: false }),
+    special("v_mbcnt_hi_u32_b32", B32, WORDS2, Special::Mbcnt { high: true }),
+    special("v_swap_b32", B32, WORD, Special::Swap),
+    special("v_permlane16_swap_b32", B32, WORD, Special::PermlaneSwap(16)),
+    special("v_permlane32_swap_b32", B32, WORD, Special::PermlaneSwap(32)),
     special("v_div_scale_f32", F32, &[F32, F32, F32], Special::DivScale),
     special("v_div_scale_f64", F64, &[F64, F64, F64], Special::DivScale),
     special("v_div_fmas_f32", F32, &[F32, F32, F32], Special::DivFmas),
