@@ -41,7 +41,8 @@ impl LocatedError {
 impl Gcn {
     /// A device with no memory in use. Waves and workgroups are interleaved by `seed`; without one, in order.
     pub fn new(target: Target, seed: Option<u64>) -> Self {
-        let options = Options { seed: seed.unwrap_or(0), ..Options::default() };
+        // The executor takes 0 for "in order", which is a seed like any other here.
+        let options = Options { seed: seed.map_or(0, |s| s.wrapping_add(1).max(1)), ..Options::default() };
         Self { id: DeviceId::unique(), target, options, memory: Mutex::default() }
     }
 
