@@ -3,7 +3,6 @@
 use std::fmt;
 
 use crate::ir::Location;
-use crate::kernel::KeyError;
 
 /// A kernel that is refused: what is wrong, where the author wrote it, and what would be right.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,6 +20,52 @@ impl fmt::Display for Refusal {
         }
         f.write_str(&self.message)
     }
+}
+
+/// A build-key value that is not allowed: what was given and what is.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// No such field.
+    #[error("`{kernel}` has no key field `{field}`; its key fields: {known}")]
+    UnknownField {
+        /// Kernel name.
+        kernel: &'static str,
+        /// What was given.
+        field: String,
+        /// The fields, comma separated.
+        known: String,
+    },
+    /// The field's value is not allowed.
+    #[error("{field}={value} is not allowed for `{kernel}`: {field} must be {allowed}")]
+    BadValue {
+        /// Kernel name.
+        kernel: &'static str,
+        /// Field name.
+        field: &'static str,
+        /// What was given.
+        value: String,
+        /// What is allowed.
+        allowed: String,
+    },
+    /// The field is set more than once.
+    #[error("{field} is set twice for `{kernel}`")]
+    SetTwice {
+        /// Kernel name.
+        kernel: &'static str,
+        /// Field name.
+        field: &'static str,
+    },
+    /// The values are allowed one by one, but not together.
+    #[error("key {key} is not allowed for `{kernel}`: {reason}")]
+    BadKey {
+        /// Kernel name.
+        kernel: &'static str,
+        /// The key, as `field=value` pairs.
+        key: String,
+        /// What is wrong and what would be right.
+        reason: String,
+    },
 }
 
 /// Why a build key did not become a kernel.

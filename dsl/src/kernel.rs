@@ -5,56 +5,11 @@ use std::hash::Hash;
 use std::marker::PhantomData;
 
 use crate::builder::{self, Buffer, Builder, Element, V};
+pub use crate::error::KeyError;
 use crate::error::{Error, Refusal};
 use crate::ir::{self, Access, Launch, Param, ParamKind};
 use crate::target::Target;
 use crate::verify;
-
-/// A build-key value that is not allowed: what was given and what is.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum KeyError {
-    /// No such field.
-    #[error("`{kernel}` has no key field `{field}`; its key fields: {known}")]
-    UnknownField {
-        /// Kernel name.
-        kernel: &'static str,
-        /// What was given.
-        field: String,
-        /// The fields, comma separated.
-        known: String,
-    },
-    /// The field's value is not allowed.
-    #[error("{field}={value} is not allowed for `{kernel}`: {field} must be {allowed}")]
-    BadValue {
-        /// Kernel name.
-        kernel: &'static str,
-        /// Field name.
-        field: &'static str,
-        /// What was given.
-        value: String,
-        /// What is allowed.
-        allowed: String,
-    },
-    /// The field is set more than once.
-    #[error("{field} is set twice for `{kernel}`")]
-    SetTwice {
-        /// Kernel name.
-        kernel: &'static str,
-        /// Field name.
-        field: &'static str,
-    },
-    /// The values are allowed one by one, but not together.
-    #[error("key {key} is not allowed for `{kernel}`: {reason}")]
-    BadKey {
-        /// Kernel name.
-        kernel: &'static str,
-        /// The key, as `field=value` pairs.
-        key: String,
-        /// What is wrong and what would be right.
-        reason: String,
-    },
-}
 
 /// Values a key field may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
