@@ -138,7 +138,8 @@ pub enum Op {
     PtrAdd(Value, Value),
     /// Load from LDS of the result's type, at consecutive elements.
     PtrLoad(Value),
-    /// Store to LDS, at consecutive elements. No result.
+    /// Store to LDS, at consecutive elements. No result. Which of several threads' different values an element keeps, if
+    /// one operation stores them there, is unspecified; `gcn` reports it.
     PtrStore {
         /// What is stored: scalar or vector of the pointer's element type.
         value: Value,
