@@ -70,7 +70,7 @@ impl Facts {
             .map(|t| match t {
                 Type::Scalar(s) if !s.is_float() => Fact::up_to(mask(s.bits())),
                 // Pointers only ever move by whole elements.
-                Type::LdsPtr(s) => Fact { zeros: s.bytes().trailing_zeros(), ..Fact::up_to(u64::MAX) },
+                Type::Ptr(_, s) => Fact { zeros: s.bytes().trailing_zeros(), ..Fact::up_to(u64::MAX) },
                 _ => Fact::up_to(u64::MAX),
             })
             .collect();
@@ -177,7 +177,7 @@ impl Facts {
 
     /// The fact of an operation with one scalar (or pointer) result; `None` leaves what the type says.
     fn data(&self, kernel: &Kernel, op: &Op, ty: Type) -> Option<Fact> {
-        if let Type::LdsPtr(elem) = ty {
+        if let Type::Ptr(_, elem) = ty {
             let unknown = Fact { min: 0, max: u64::MAX, zeros: elem.bytes().trailing_zeros() };
             let zeros = match op {
                 Op::LdsBase(i) => kernel.lds[*i as usize].align.trailing_zeros(),

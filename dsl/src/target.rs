@@ -13,6 +13,30 @@ pub enum Arch {
     Nvptx,
 }
 
+/// Instruction-set generation of a chip: what decides which instructions it has.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Generation {
+    /// AMD CDNA 3 (gfx942).
+    Cdna3,
+    /// AMD CDNA 4 (gfx950).
+    Cdna4,
+    /// AMD RDNA 4 (gfx1200, gfx1201).
+    Rdna4,
+    /// NVIDIA compute capability 8.9.
+    Ada,
+    /// NVIDIA compute capability 9.0.
+    Hopper,
+    /// NVIDIA compute capability 12.0.
+    Blackwell120,
+}
+
+impl Generation {
+    /// Whether it is AMD's gfx9 instruction set, whose `s_waitcnt` has vmcnt, lgkmcnt and expcnt.
+    pub const fn is_gfx9(self) -> bool {
+        matches!(self, Self::Cdna3 | Self::Cdna4)
+    }
+}
+
 /// What the compiler and the devices need to know about one chip.
 #[derive(PartialEq, Eq, Hash, Debug)]
 pub struct Chip {
@@ -20,6 +44,8 @@ pub struct Chip {
     pub name: &'static str,
     /// Instruction-set family.
     pub arch: Arch,
+    /// Instruction-set generation.
+    pub generation: Generation,
     /// LLVM target triple.
     pub triple: &'static str,
     /// LLVM subtarget features, comma separated, beyond what the name implies.
@@ -50,11 +76,13 @@ pub struct Target(&'static Chip);
 /// Every chip of this version, in the order in which messages list them.
 ///
 /// Sources: LLVM's AMDGPU usage guide (wave width, LDS size), the CUDA C++ programming guide's table of
-/// compute capabilities (`sm_90`: 227 KiB of shared memory a block).
-pub static CHIPS: [Chip; 2] = [
+/// compute capabilities (shared memory a block: 227 KiB on 9.0, 99 KiB on 8.9 and 12.0), the PTX manual (lowest version
+/// that knows the chip).
+pub static CHIPS: [Chip; 6] = [
     Chip {
         name: "gfx950",
         arch: Arch::Amdgpu,
+        generation: Generation::Cdna4,
         triple: "amdgcn-amd-amdhsa",
         features: "",
         wave: 64,
@@ -64,12 +92,61 @@ pub static CHIPS: [Chip; 2] = [
         max_grid: [0x7FFF_FFFF, 0xFFFF, 0xFFFF],
     },
     Chip {
+        name: "gfx942",
+        arch: Arch::Amdgpu,
+        generation: Generation::Cdna3,
+        triple: "amdgcn-amd-amdhsa",
+        features: "",
+        wave: 64,
+        lds_bytes: 64 * 1024,
+        max_block: 1024,
+        max_registers: 512,
+        max_grid: [0x7FFF_FFFF, 0xFFFF, 0xFFFF],
+    },
+    Chip {
+        name: "gfx1201",
+        arch: Arch::Amdgpu,
+        generation: Generation::Rdna4,
+        triple: "amdgcn-amd-amdhsa",
+        features: "",
+        wave: 32,
+        lds_bytes: 64 * 1024,
+        max_block: 1024,
+        max_registers: 256,
+        max_grid: [0x7FFF_FFFF, 0xFFFF, 0xFFFF],
+    },
+    Chip {
         name: "sm_90",
         arch: Arch::Nvptx,
+        generation: Generation::Hopper,
         triple: "nvptx64-nvidia-cuda",
         features: "+ptx78",
         wave: 32,
         lds_bytes: 227 * 1024,
+        max_block: 1024,
+        max_registers: 255,
+        max_grid: [0x7FFF_FFFF, 0xFFFF, 0xFFFF],
+    },
+    Chip {
+        name: "sm_89",
+        arch: Arch::Nvptx,
+        generation: Generation::Ada,
+        triple: "nvptx64-nvidia-cuda",
+        features: "+ptx78",
+        wave: 32,
+        lds_bytes: 99 * 1024,
+        max_block: 1024,
+        max_registers: 255,
+        max_grid: [0x7FFF_FFFF, 0xFFFF, 0xFFFF],
+    },
+    Chip {
+        name: "sm_120a",
+        arch: Arch::Nvptx,
+        generation: Generation::Blackwell120,
+        triple: "nvptx64-nvidia-cuda",
+        features: "+ptx87",
+        wave: 32,
+        lds_bytes: 99 * 1024,
         max_block: 1024,
         max_registers: 255,
         max_grid: [0x7FFF_FFFF, 0xFFFF, 0xFFFF],
@@ -79,8 +156,19 @@ pub static CHIPS: [Chip; 2] = [
 impl Target {
     /// AMD Instinct MI350 / MI355X.
     pub const GFX950: Self = Self(&CHIPS[0]);
+    /// AMD Instinct MI300A / MI300X / MI325X.
+    pub const GFX942: Self = Self(&CHIPS[1]);
+    /// AMD Radeon RX 9070 and its like.
+    pub const GFX1201: Self = Self(&CHIPS[2]);
     /// NVIDIA H100 / H200.
-    pub const SM_90: Self = Self(&CHIPS[1]);
+    pub const SM_90: Self = Self(&CHIPS[3]);
+    /// NVIDIA L4, L40, RTX 40.
+    pub const SM_89: Self = Self(&CHIPS[4]);
+    /// NVIDIA RTX 50, RTX PRO Blackwell.
+    pub const SM_120A: Self = Self(&CHIPS[5]);
+
+    /// The chips that every operation is written for and tested on; the others differ from one of them in a few operations.
+    pub const MAIN: [Self; 4] = [Self::GFX950, Self::GFX942, Self::GFX1201, Self::SM_90];
 
     /// Every target, in table order.
     pub fn all() -> impl Iterator<Item = Self> {

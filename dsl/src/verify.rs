@@ -2,8 +2,8 @@
 
 use crate::error::Refusal;
 use crate::ir::{
-    Access, BinaryOp, Block, Inst, Kernel, LdsArray, MAX_ARGUMENT_BYTES, MAX_BUFFER_BYTES, Op, ParamKind, Scalar, Type,
-    UnaryOp, Value,
+    Access, Block, Inst, Kernel, LdsArray, MAX_ARGUMENT_BYTES, MAX_BUFFER_BYTES, Op, ParamKind, Scalar, Space, Type,
+    Value,
 };
 use crate::target::Target;
 
@@ -190,7 +190,7 @@ impl Scope<'_> {
             return Err(refuse(format!("control flow nested deeper than {MAX_DEPTH} regions")));
         }
         let results: Vec<Type> = inst.results.iter().map(|r| self.kernel.values[r.index()]).collect();
-        if let Some(other) = results.iter().find(|t| !t.is_data() && !matches!(t, Type::LdsPtr(_))) {
+        if let Some(other) = results.iter().find(|t| !t.is_data() && !matches!(t, Type::Ptr(..))) {
             return Err(refuse(format!("hands out {other}; only data and LDS pointers leave a region")));
         }
         self.depth += 1;
@@ -230,12 +230,7 @@ impl Scope<'_> {
                 let ty = result()?;
                 same(ty, "the operand", operands[0])?;
                 let s = ty.scalar();
-                let fits = ty.is_data()
-                    && match op {
-                        UnaryOp::Neg => arithmetic(s),
-                        UnaryOp::Not => !s.is_float(),
-                        UnaryOp::HwExp2 | UnaryOp::HwRcp => s == Scalar::F32,
-                    };
+                let fits = ty.is_data() && op.def().on.contains(s);
                 if fits { Ok(()) } else { Err(format!("`{op}` of {ty}")) }
             }
             Op::Binary(op, ..) => {
@@ -243,17 +238,7 @@ impl Scope<'_> {
                 same(ty, "the left operand", operands[0])?;
                 same(ty, "the right operand", operands[1])?;
                 let s = ty.scalar();
-                let fits = ty.is_data()
-                    && match op {
-                        BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Maximum | BinaryOp::Minimum => {
-                            arithmetic(s)
-                        }
-                        BinaryOp::Div => s == Scalar::F32,
-                        BinaryOp::DivFloor | BinaryOp::RemFloor | BinaryOp::Shl | BinaryOp::Shr => {
-                            s.is_int() && arithmetic(s)
-                        }
-                        BinaryOp::And | BinaryOp::Or | BinaryOp::Xor => !s.is_float(),
-                    };
+                let fits = ty.is_data() && op.def().on.contains(s);
                 if fits { Ok(()) } else { Err(format!("`{op}` of {ty}")) }
             }
             Op::Compare(..) => {
@@ -306,15 +291,15 @@ impl Scope<'_> {
                 same(Type::Scalar(s), "the result", result()?)
             }
             Op::LdsBase(i) => match self.kernel.lds.get(*i as usize) {
-                Some(a) => same(Type::LdsPtr(a.elem), "the result", result()?),
+                Some(a) => same(Type::Ptr(Space::Lds, a.elem), "the result", result()?),
                 None => Err(format!("LDS array #{i} is not declared")),
             },
             Op::PtrAdd(..) => {
                 same(result()?, "the pointer", operands[0])?;
                 same(u32_, "the element count", operands[1])?;
-                if matches!(operands[0], Type::LdsPtr(_)) { Ok(()) } else { Err(format!("ptr_add of {}", operands[0])) }
+                if matches!(operands[0], Type::Ptr(..)) { Ok(()) } else { Err(format!("ptr_add of {}", operands[0])) }
             }
-            Op::PtrLoad(_) => access(operands[0], result()?, true),
+            Op::PtrLoad { .. } => access(operands[0], result()?, true),
             Op::PtrStore { .. } => {
                 nothing()?;
                 access(operands[1], operands[0], true)
@@ -356,6 +341,7 @@ impl Scope<'_> {
                 }
                 Ok(())
             }
+            _ => Ok(()),
         }
     }
 
@@ -379,11 +365,6 @@ pub(crate) fn listed(types: &[Type]) -> String {
     }
 }
 
-/// Whether the scalar has arithmetic.
-fn arithmetic(s: Scalar) -> bool {
-    matches!(s, Scalar::I32 | Scalar::U32 | Scalar::I64 | Scalar::U64 | Scalar::F32)
-}
-
 /// A memory access of `data` through `place`; LDS pointers are typed, buffers are bytes.
 fn access(place: Type, data: Type, typed: bool) -> Result<(), String> {
     if !data.is_data() || data.scalar() == Scalar::Bool {
@@ -393,8 +374,8 @@ fn access(place: Type, data: Type, typed: bool) -> Result<(), String> {
         return Err(format!("memory access of {data}, {} bytes; allowed are 1, 2, 4, 8 and 16", data.bytes()));
     }
     match place {
-        Type::LdsPtr(s) if typed && s == data.scalar() => Ok(()),
-        Type::LdsPtr(s) if typed => Err(format!("access of {data} through a pointer to {s}")),
+        Type::Ptr(_, s) if typed && s == data.scalar() => Ok(()),
+        Type::Ptr(_, s) if typed => Err(format!("access of {data} through a pointer to {s}")),
         Type::Buffer(_) if !typed => Ok(()),
         other => Err(format!("memory access through {other}")),
     }

@@ -16,6 +16,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             UnaryOp::Not => e.same("arith.xori", &[v, e.constant(ty, ones(ty.scalar()))?]),
             UnaryOp::HwExp2 => e.each(ty, v, |x| self.backend.hw_exp2(e, x)),
             UnaryOp::HwRcp => e.each(ty, v, |x| self.backend.hw_rcp(e, x)),
+            op => Err(format!("`{op}` is not lowered yet")),
         }
     }
 
@@ -67,6 +68,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             }
             BinaryOp::DivFloor => self.divide(ty, operands, [a, b], true),
             BinaryOp::RemFloor => self.divide(ty, operands, [a, b], false),
+            op => Err(format!("`{op}` is not lowered yet")),
         }
     }
 
@@ -229,11 +231,9 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             Op::Extract(vector, index) => e.extract(ty.scalar(), self.get(*vector)?, *index),
             Op::LdsBase(array) => self.lds_base(*array),
             Op::PtrAdd(pointer, count) => self.pointer_add(*pointer, *count),
-            Op::PtrLoad(pointer) => self.pointer_load(*pointer, ty),
-            Op::BufferLoad { buffer, offset, unit } => self.buffer_load(*buffer, *offset, *unit, ty),
-            Op::PtrStore { .. } | Op::BufferStore { .. } | Op::Barrier | Op::If { .. } | Op::For { .. } => {
-                Err("has no single result".into())
-            }
+            Op::PtrLoad { pointer, .. } => self.pointer_load(*pointer, ty),
+            Op::BufferLoad { buffer, offset, unit, .. } => self.buffer_load(*buffer, *offset, *unit, ty),
+            op => Err(format!("`{}` is not lowered yet", op.def().name)),
         }
     }
 }

@@ -22,13 +22,13 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
     fn inst(&mut self, inst: &Inst) -> std::result::Result<(), Blame> {
         let blame = |message| Blame { op: Some(inst.number), message };
         match &inst.op {
-            Op::PtrStore { value, pointer } => self.pointer_store(*value, *pointer).map_err(blame),
-            Op::BufferStore { value, buffer, offset, unit } => {
+            Op::PtrStore { value, pointer, .. } => self.pointer_store(*value, *pointer).map_err(blame),
+            Op::BufferStore { value, buffer, offset, unit, .. } => {
                 self.buffer_store(*value, *buffer, *offset, *unit).map_err(blame)
             }
             Op::Barrier => self.emit.op("gpu.barrier", &[], &[], &[]).map(drop).map_err(blame),
             Op::If { condition, then, otherwise } => self.if_(inst, *condition, then, otherwise),
-            Op::For { lo, hi, step, init, body } => self.for_(inst, [*lo, *hi], *step, init, body),
+            Op::For { lo, hi, step, init, body, .. } => self.for_(inst, [*lo, *hi], *step, init, body),
             op => {
                 let [result] = inst.results[..] else { return Err(blame("has not one result".into())) };
                 let value = self.simple(op, result).map_err(blame)?;

@@ -118,7 +118,7 @@ impl<'c, 'a> Emitter<'c, 'a> {
         match t {
             ir::Type::Scalar(s) => self.scalar(s),
             ir::Type::Vector(s, n) => Type::vector(&[u64::from(n)], self.scalar(s)),
-            ir::Type::LdsPtr(_) => llvm::r#type::pointer(self.context, LDS),
+            ir::Type::Ptr(..) => llvm::r#type::pointer(self.context, LDS),
             ir::Type::Buffer(_) => llvm::r#type::pointer(self.context, GLOBAL),
         }
     }

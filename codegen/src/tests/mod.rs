@@ -9,7 +9,7 @@ mod sabotage;
 mod whole;
 
 use lathe_dsl::builder::{self, Builder};
-use lathe_dsl::ir::{Access, Kernel, Launch, Param, ParamKind, Scalar};
+use lathe_dsl::ir::{Access, Cache, FastMath, Kernel, Launch, Param, ParamKind, Scalar};
 use lathe_dsl::{Target, ir};
 
 use crate::{Level, Options, emit};
@@ -100,7 +100,15 @@ impl Elementwise {
             .iter()
             .enumerate()
             .map(|(i, t)| {
-                let load = Op::BufferLoad { buffer: Value(i as u32), offset: tid, unit: OffsetUnit::Elements };
+                let load = Op::BufferLoad {
+                    buffer: Value(i as u32),
+                    offset: tid,
+                    unit: OffsetUnit::Elements,
+                    scalar: None,
+                    mask: None,
+                    fill: None,
+                    cache: Cache::default(),
+                };
                 push(&mut values, Some(*t), load).expect("a result")
             })
             .collect();
@@ -113,7 +121,19 @@ impl Elementwise {
             value = push(&mut values, Some(u32_), select).expect("a result");
         }
         let y = Value(inputs.len() as u32);
-        push(&mut values, None, Op::BufferStore { value, buffer: y, offset: tid, unit: OffsetUnit::Elements });
+        push(
+            &mut values,
+            None,
+            Op::BufferStore {
+                value,
+                buffer: y,
+                offset: tid,
+                unit: OffsetUnit::Elements,
+                scalar: None,
+                mask: None,
+                cache: Cache::default(),
+            },
+        );
         let locations = (0..insts.len()).map(|i| Location { file: "k.rs", line: i as u32 + 100, column: 5 }).collect();
         let body = Block { insts, ..Block::default() };
         Self {
@@ -121,6 +141,7 @@ impl Elementwise {
                 name: "k".into(),
                 wave: target.chip().wave,
                 launch: Launch::linear(4, 256),
+                fast_math: FastMath::STRICT,
                 params,
                 lds: vec![],
                 values,

@@ -3,7 +3,7 @@
 use super::element::Ty;
 use super::value::{Operand, V};
 use super::{Builder, State};
-use crate::ir::{Block, Op, Type, Value};
+use crate::ir::{Block, Op, Type, Unroll, Value};
 use crate::verify::listed;
 
 /// Device values that a region hands out or a loop carries: a handle, a tuple, an array or a `Vec` of such.
@@ -148,7 +148,7 @@ impl<'k> Builder<'k> {
             self.refuse(format!("`for_range` carries {a}, but its body hands on {b}"));
             block.yields.clone_from(&init_ids);
         }
-        let op = Op::For { lo: lo.id, hi: hi.id, step: step.max(1), init: init_ids, body: block };
+        let op = Op::For { lo: lo.id, hi: hi.id, step: step.max(1), init: init_ids, unroll: Unroll::Auto, body: block };
         let mut results = self.emit_op(op, &types).into_iter();
         init.rebuild(self, &mut || results.next().unwrap_or(lo.id))
     }

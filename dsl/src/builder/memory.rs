@@ -6,7 +6,7 @@ use std::ops::Add;
 use super::Builder;
 use super::element::{Data, Element, Plain, Sealed, Ty};
 use super::value::{Operand, V};
-use crate::ir::{LdsArray, OffsetUnit, Op, Type, Value};
+use crate::ir::{Cache, LdsArray, Memory, OffsetUnit, Op, Space, Type, Value};
 use crate::kernel::{In, InOut, Out};
 
 /// Pointer to elements of type `T` in the workgroup's LDS; `pointer + n` counts elements.
@@ -19,7 +19,7 @@ pub enum LdsPtr<T> {
 impl<T> Sealed for LdsPtr<T> {}
 
 impl<T: Element> Ty for LdsPtr<T> {
-    const TYPE: Type = Type::LdsPtr(T::SCALAR);
+    const TYPE: Type = Type::Ptr(Space::Lds, T::SCALAR);
 }
 
 impl<'k, T: Element + Plain, N: Operand<'k, u32>> Add<N> for V<'k, LdsPtr<T>> {
@@ -116,13 +116,13 @@ impl<'k> Builder<'k> {
     /// Loads from LDS: `D` is the pointer's element type or a vector of it, read from consecutive elements (fx `ptr_load`).
     #[track_caller]
     pub fn ptr_load<D: Data + Plain>(&'k self, pointer: V<'k, LdsPtr<D::Elem>>) -> V<'k, D> {
-        self.emit(Op::PtrLoad(pointer.id))
+        self.emit(Op::PtrLoad { pointer: pointer.id, memory: Memory::default() })
     }
 
     /// Stores to LDS: the pointer's element type or a vector of it, to consecutive elements (fx `ptr_store`).
     #[track_caller]
     pub fn ptr_store<D: Data + Plain>(&'k self, value: V<'k, D>, pointer: V<'k, LdsPtr<D::Elem>>) {
-        self.emit_void(Op::PtrStore { value: value.id, pointer: pointer.id });
+        self.emit_void(Op::PtrStore { value: value.id, pointer: pointer.id, memory: Memory::default() });
     }
 
     /// The handle of buffer parameter `index`.
@@ -139,7 +139,15 @@ impl<'k> Builder<'k> {
         offset: impl Offset<'k>,
     ) -> V<'k, D> {
         let (offset, unit) = offset.offset(buffer.k);
-        self.emit(Op::BufferLoad { buffer: buffer.id, offset: offset.id, unit })
+        self.emit(Op::BufferLoad {
+            buffer: buffer.id,
+            offset: offset.id,
+            unit,
+            scalar: None,
+            mask: None,
+            fill: None,
+            cache: Cache::default(),
+        })
     }
 
     /// Stores a `D` to a buffer at `offset` (bo `buffer_store`). An access that does not end within the buffer is dropped.
@@ -151,6 +159,14 @@ impl<'k> Builder<'k> {
         offset: impl Offset<'k>,
     ) {
         let (offset, unit) = offset.offset(buffer.k);
-        self.emit_void(Op::BufferStore { value: value.id, buffer: buffer.id, offset: offset.id, unit });
+        self.emit_void(Op::BufferStore {
+            value: value.id,
+            buffer: buffer.id,
+            offset: offset.id,
+            unit,
+            scalar: None,
+            mask: None,
+            cache: Cache::default(),
+        });
     }
 }

@@ -20,7 +20,9 @@ use rustc_hash::FxBuildHasher;
 pub use value::{Operand, V};
 
 use crate::error::Refusal;
-use crate::ir::{Axis, Bits, Block, Inst, Kernel, Launch, LdsArray, Location, Op, OpNumber, Param, Type, Value};
+use crate::ir::{
+    Axis, Bits, Block, FastMath, Inst, Kernel, Launch, LdsArray, Location, Op, OpNumber, Param, Type, Value,
+};
 use crate::target::{Chip, Target};
 
 /// Records the operations of one kernel while its author's function runs.
@@ -38,6 +40,7 @@ pub struct Builder<'k> {
 #[derive(Default)]
 struct State {
     params: Vec<Param>,
+    fast_math: FastMath,
     lds: Vec<LdsArray>,
     values: Vec<Type>,
     locations: Vec<Location>,
@@ -89,6 +92,7 @@ pub fn build(
         name: name.to_owned(),
         wave: target.chip().wave,
         launch,
+        fast_math: state.fast_math,
         params: state.params,
         lds: state.lds,
         values: state.values,

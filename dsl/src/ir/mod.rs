@@ -3,7 +3,10 @@
 //! A [`Kernel`] is data only: tracing makes one, [`crate::verify`] accepts or refuses it, [`print`] shows it, and
 //! the CPU device and the code generators read it. It names no compiler and no vendor.
 
+mod def;
+mod fast_math;
 mod op;
+mod parts;
 mod print;
 mod types;
 
@@ -13,8 +16,13 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-pub use op::{Axis, BinaryOp, Bits, OffsetUnit, Op, Predicate, UnaryOp};
-pub use types::{Scalar, Type};
+pub use def::{Agreement, Family, OpDef};
+pub use fast_math::{FastFlags, FastMath};
+pub use op::{
+    AtomicKind, AtomicOp, Axis, BinaryOp, Bits, ButterflyOp, Cache, Coherence, Memory, NativeCode, NativeForm,
+    OffsetUnit, Op, Order, Predicate, ReduceOp, Scope, ShuffleOp, UnaryOp, Unroll,
+};
+pub use types::{Class, Scalar, Space, Type};
 
 /// Largest argument block of a kernel, in bytes: 128 buffers, so that a launch can pack it on its stack. (CUDA takes 4096.)
 pub const MAX_ARGUMENT_BYTES: u32 = 1024;
@@ -231,6 +239,8 @@ pub struct Kernel {
     pub wave: u32,
     /// Grid, workgroup and hints.
     pub launch: Launch,
+    /// Licences about floats.
+    pub fast_math: FastMath,
     /// Arguments, in ABI order.
     pub params: Vec<Param>,
     /// LDS arrays; `Op::LdsBase` refers to them by index.
@@ -290,7 +300,7 @@ impl Kernel {
     /// The same kernel with values and operations numbered in the order in which they stand, so that the printed form
     /// does not depend on the order in which they were traced (constants are traced late but stand first).
     pub(crate) fn normalised(mut self) -> Self {
-        let mut order = Order { value: vec![None; self.values.len()], values: vec![], locations: vec![] };
+        let mut order = Renumber { value: vec![None; self.values.len()], values: vec![], locations: vec![] };
         for i in 0..self.params.len() {
             order.define(Value(i as u32), &self.values);
         }
@@ -318,8 +328,8 @@ impl Kernel {
 
 impl PartialEq for Kernel {
     fn eq(&self, o: &Self) -> bool {
-        (&self.name, self.wave, self.launch, &self.params, &self.lds, &self.values, &self.body)
-            == (&o.name, o.wave, o.launch, &o.params, &o.lds, &o.values, &o.body)
+        (&self.name, self.wave, self.launch, self.fast_math, &self.params, &self.lds, &self.values, &self.body)
+            == (&o.name, o.wave, o.launch, o.fast_math, &o.params, &o.lds, &o.values, &o.body)
     }
 }
 
@@ -339,13 +349,13 @@ fn interned<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Name, D::Error
 }
 
 /// New numbers for [`Kernel::normalised`].
-struct Order {
+struct Renumber {
     value: Vec<Option<Value>>,
     values: Vec<Type>,
     locations: Vec<Location>,
 }
 
-impl Order {
+impl Renumber {
     fn define(&mut self, old: Value, types: &[Type]) -> Value {
         let new = Value(self.values.len() as u32);
         self.values.push(types[old.index()]);

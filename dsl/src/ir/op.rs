@@ -2,21 +2,25 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::def::{Agreement, Family, OpDef, attribute, mnemonics, ops};
+use super::parts::{Part, Read, Show};
+use super::types::Class;
 use super::{Block, Value};
 
 /// A compile-time constant of a scalar type: its bits, zero-extended to 64.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Bits(pub u64);
 
-/// Axis of the launch grid or of the workgroup.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub enum Axis {
-    /// Fastest running.
-    X,
-    /// Second.
-    Y,
-    /// Slowest running.
-    Z,
+attribute! {
+    /// Axis of the launch grid or of the workgroup.
+    pub enum Axis {
+        /// Fastest running.
+        X = "x",
+        /// Second.
+        Y = "y",
+        /// Slowest running.
+        Z = "z",
+    }
 }
 
 impl Axis {
@@ -26,225 +30,724 @@ impl Axis {
     }
 }
 
-/// Operations with one operand; operand and result have the same type, element by element.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub enum UnaryOp {
-    /// Negation: of a float exact (−0 for 0; a NaN stays a NaN); integers wrap.
-    Neg,
-    /// Complement: logical of `bool`, bitwise of integers.
-    Not,
-    /// `f32`: hardware 2^x. Within 2 ulp of the exact value where that is a normal number; results and
-    /// operands that are subnormal may be flushed to zero. `cpu`: correctly rounded.
-    HwExp2,
-    /// `f32`: hardware 1/x. Within 1 ulp where operand and result are normal numbers; subnormal ones may be
-    /// flushed to zero. `cpu`: correctly rounded.
-    HwRcp,
+const BITS: Agreement = Agreement::Bits;
+
+mnemonics! {
+    /// Operations with one operand; operand and result have the same type, element by element.
+    pub enum UnaryOp: "(a: T) -> T" {
+        /// Negation: of a float exact (−0 for 0; a NaN stays a NaN); integers wrap.
+        Neg = "neg", "-a", "-a", Class::NUMBER, Some(Family::Arith), BITS;
+        /// Complement: logical of `bool`, bitwise of integers.
+        Not = "not", "!a", "~a", Class::BITS, None, BITS;
+        /// Magnitude. Floats: the sign bit cleared, of a NaN too. Integers: the smallest number of a signed type stays itself.
+        Abs = "abs", "a.abs()", "fx.abs", Class::NUMBER, None, BITS;
+        /// Number of bits that are set.
+        Ctpop = "ctpop", "a.ctpop()", "fx.ctpop", Class::SIZED, None, BITS;
+        /// Number of zeros above the highest set bit; the type's width for 0.
+        Ctlz = "ctlz", "a.ctlz()", "fx.ctlz", Class::SIZED, None, BITS;
+        /// Number of zeros below the lowest set bit; the type's width for 0.
+        Cttz = "cttz", "a.cttz()", "fx.cttz", Class::SIZED, None, BITS;
+        /// Largest integer not above it; keeps ±0, ±∞ and NaN.
+        Floor = "floor", "a.floor()", "fx.floor", Class::FLOAT, None, BITS;
+        /// Smallest integer not below it; −0 from (−1, −0]; keeps ±0, ±∞ and NaN.
+        Ceil = "ceil", "a.ceil()", "fx.ceil", Class::FLOAT, None, BITS;
+        /// Rounded towards 0, sign kept.
+        Trunc = "trunc", "a.trunc()", "fx.trunc", Class::FLOAT, None, BITS;
+        /// Rounded to the nearest integer, halves away from 0, sign kept.
+        Round = "round", "a.round()", "fx.round", Class::FLOAT, None, BITS;
+        /// Rounded to the nearest integer, halves to the even one, sign kept.
+        Roundeven = "roundeven", "a.roundeven()", "fx.roundeven", Class::FLOAT, None, BITS;
+        /// Square root, correctly rounded; NaN below −0, −0 of −0.
+        Sqrt = "sqrt", "a.sqrt()", "fx.sqrt", Class::FLOAT, Some(Family::Math), BITS;
+        /// `1 / sqrt(a)`: a correctly rounded root, then a correctly rounded quotient.
+        Rsqrt = "rsqrt", "a.rsqrt()", "fx.rsqrt", Class::FLOAT, Some(Family::Math), BITS;
+        /// e^a.
+        Exp = "exp", "a.exp()", "fx.exp", Class::MATH, Some(Family::Math), BITS;
+        /// 2^a.
+        Exp2 = "exp2", "a.exp2()", "fx.exp2", Class::MATH, Some(Family::Math), BITS;
+        /// Natural logarithm; −∞ of ±0, NaN below 0.
+        Log = "log", "a.log()", "fx.log", Class::MATH, Some(Family::Math), BITS;
+        /// Binary logarithm; −∞ of ±0, NaN below 0.
+        Log2 = "log2", "a.log2()", "fx.log2", Class::MATH, Some(Family::Math), BITS;
+        /// Sine of radians; NaN of ±∞; −0 of −0.
+        Sin = "sin", "a.sin()", "fx.sin", Class::MATH, Some(Family::Math), BITS;
+        /// Cosine of radians; NaN of ±∞.
+        Cos = "cos", "a.cos()", "fx.cos", Class::MATH, Some(Family::Math), BITS;
+        /// Hyperbolic tangent; ±1 of ±∞; −0 of −0.
+        Tanh = "tanh", "a.tanh()", "fx.tanh", Class::MATH, Some(Family::Math), BITS;
+        /// Error function; ±1 of ±∞; −0 of −0.
+        Erf = "erf", "a.erf()", "fx.erf", Class::MATH, Some(Family::Math), BITS;
+        /// The chip's 2^a. Operands and results that are subnormal may be flushed to zero. `cpu`: correctly rounded.
+        HwExp2 = "hw_exp2", "a.hw_exp2()", "rocdl.exp2", Class::F32, Some(Family::Math),
+            Agreement::Bound("2 ulp, plus 2^-126 absolute where operand or result is subnormal");
+        /// The chip's binary logarithm. Operands that are subnormal may be flushed to zero. `cpu`: correctly rounded.
+        HwLog2 = "hw_log2", "a.hw_log2()", "rocdl.log", Class::F32, Some(Family::Math),
+            Agreement::Bound("1 ulp outside [0.5, 2], 2^-21 absolute inside; a subnormal operand may count as 0");
+        /// The chip's 1/a. Operands and results that are subnormal may be flushed to zero. `cpu`: correctly rounded.
+        HwRcp = "hw_rcp", "a.hw_rcp()", "rocdl.rcp", Class::F32, Some(Family::Math),
+            Agreement::Bound("1 ulp, plus 2^-126 absolute where the result is subnormal; a subnormal operand may count as 0");
+        /// The chip's 1/√a. Operands that are subnormal may be flushed to zero. `cpu`: correctly rounded.
+        HwRsq = "hw_rsq", "a.hw_rsq()", "rocdl.rsq", Class::F32, Some(Family::Math),
+            Agreement::Bound("2 ulp; a subnormal operand may count as 0");
+        /// The chip's √a. Operands that are subnormal may be flushed to zero. `cpu`: correctly rounded.
+        HwSqrt = "hw_sqrt", "a.hw_sqrt()", "rocdl.sqrt", Class::F32, Some(Family::Math),
+            Agreement::Bound("2 ulp; a subnormal operand may count as 0");
+    }
 }
 
-/// Operations with two operands of one type, the result's, element by element.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub enum BinaryOp {
-    /// Sum. Floats round to nearest even, once; integers wrap.
-    Add,
-    /// Difference, likewise.
-    Sub,
-    /// Product, likewise.
-    Mul,
-    /// `f32` quotient, correctly rounded.
-    Div,
-    /// Integer quotient rounded towards −∞. Division by zero is reported on `cpu`, unspecified elsewhere.
-    DivFloor,
-    /// Integer remainder with the divisor's sign: `a − b·div_floor(a, b)`.
-    RemFloor,
-    /// Bitwise of integers, logical of `bool`.
-    And,
-    /// Likewise.
-    Or,
-    /// Likewise.
-    Xor,
-    /// Shift left; the amount is taken modulo the width.
-    Shl,
-    /// Shift right, arithmetic if signed, logical if unsigned; the amount is taken modulo the width.
-    Shr,
-    /// Larger one. Floats: NaN if either is NaN, −0 < +0.
-    Maximum,
-    /// Smaller one. Floats: NaN if either is NaN, −0 < +0.
-    Minimum,
+mnemonics! {
+    /// Operations with two operands of one type, the result's, element by element.
+    pub enum BinaryOp: "(a: T, b: T) -> T" {
+        /// Sum. Floats round to nearest even, once; integers wrap.
+        Add = "add", "a + b", "a + b", Class::NUMBER, Some(Family::Arith), BITS;
+        /// Difference. Floats round to nearest even, once; integers wrap.
+        Sub = "sub", "a - b", "a - b", Class::NUMBER, Some(Family::Arith), BITS;
+        /// Product. Floats round to nearest even, once; integers wrap.
+        Mul = "mul", "a * b", "a * b", Class::NUMBER, Some(Family::Arith), BITS;
+        /// Quotient of floats, correctly rounded.
+        Div = "div", "a / b", "a / b", Class::FLOAT, Some(Family::Arith), BITS;
+        /// Integer quotient rounded towards −∞; the smallest number by −1 wraps to itself. Division by zero is reported on
+        /// `cpu`, unspecified elsewhere.
+        DivFloor = "div_floor", "a.div_floor(b)", "a // b", Class::INT, None, BITS;
+        /// Integer remainder with the divisor's sign: `a − b·div_floor(a, b)`.
+        RemFloor = "rem_floor", "a.rem_floor(b)", "", Class::INT, None, BITS;
+        /// Integer quotient rounded towards 0; the smallest number by −1 wraps to itself. Division by zero as of `div_floor`.
+        DivTrunc = "div_trunc", "a.div_trunc(b)", "", Class::INT, None, BITS;
+        /// Integer remainder with the dividend's sign: `a − b·div_trunc(a, b)`.
+        RemTrunc = "rem_trunc", "a.rem_trunc(b)", "a % b", Class::INT, None, BITS;
+        /// Integer quotient rounded towards +∞. Division by zero as of `div_floor`.
+        CeilDiv = "ceildiv", "a.ceildiv(b)", "fx.ceildiv", Class::INT, None, BITS;
+        /// Bitwise of integers, logical of `bool`.
+        And = "and", "a & b", "a & b", Class::BITS, None, BITS;
+        /// Bitwise of integers, logical of `bool`.
+        Or = "or", "a | b", "a | b", Class::BITS, None, BITS;
+        /// Bitwise of integers, logical of `bool`.
+        Xor = "xor", "a ^ b", "a ^ b", Class::BITS, None, BITS;
+        /// Shift left; the amount is taken modulo the width.
+        Shl = "shl", "a << b", "a << b", Class::SIZED, None, BITS;
+        /// Shift right, arithmetic if signed, logical if unsigned; the amount is taken modulo the width.
+        Shr = "shr", "a >> b", "a >> b", Class::SIZED, None, BITS;
+        /// Logical shift right whatever the signedness; the amount is taken modulo the width.
+        Shrui = "shrui", "a.shrui(b)", "fx.shrui", Class::SIZED, None, BITS;
+        /// Larger one. Floats: NaN if either is NaN, −0 < +0.
+        Maximum = "maximum", "a.maximum(b)", "fx.max", Class::NUMBER, Some(Family::Extrema), BITS;
+        /// Smaller one. Floats: NaN if either is NaN, −0 < +0.
+        Minimum = "minimum", "a.minimum(b)", "fx.min", Class::NUMBER, Some(Family::Extrema), BITS;
+        /// Larger one of two floats; the other one if one is NaN, NaN if both are; −0 < +0.
+        Maxnum = "maxnum", "a.maxnum(b)", "fx.maxnumf", Class::FLOAT, Some(Family::Extrema), BITS;
+        /// Smaller one of two floats; the other one if one is NaN, NaN if both are; −0 < +0.
+        Minnum = "minnum", "a.minnum(b)", "fx.minnumf", Class::FLOAT, Some(Family::Extrema), BITS;
+        /// The magnitude of `a` with the sign of `b`, bit for bit (NaN too).
+        Copysign = "copysign", "a.copysign(b)", "fx.copysign", Class::FLOAT, None, BITS;
+        /// a^b, by C's `pow` in its special cases.
+        Pow = "pow", "a.pow(b)", "fx.powf", Class::MATH, Some(Family::Math), BITS;
+    }
 }
 
-/// Comparisons; float comparisons with a NaN are false, except [`Predicate::Ne`], which is then true.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub enum Predicate {
-    /// a = b
-    Eq,
-    /// a ≠ b
-    Ne,
-    /// a < b
-    Lt,
-    /// a ≤ b
-    Le,
-    /// a > b
-    Gt,
-    /// a ≥ b
-    Ge,
+mnemonics! {
+    /// Comparisons; float comparisons with a NaN are false, except `cmp_ne`, which is then true.
+    pub enum Predicate: "(a: T, b: T) -> bool" {
+        /// a = b; false with a NaN.
+        Eq = "cmp_eq", "a.eq(b)", "a == b", Class::ALL, Some(Family::Compare), BITS;
+        /// a ≠ b; true with a NaN.
+        Ne = "cmp_ne", "a.ne(b)", "a != b", Class::ALL, Some(Family::Compare), BITS;
+        /// a < b, by signedness; false with a NaN.
+        Lt = "cmp_lt", "a.lt(b)", "a < b", Class::NUMBER, Some(Family::Compare), BITS;
+        /// a ≤ b, by signedness; false with a NaN.
+        Le = "cmp_le", "a.le(b)", "a <= b", Class::NUMBER, Some(Family::Compare), BITS;
+        /// a > b, by signedness; false with a NaN.
+        Gt = "cmp_gt", "a.gt(b)", "a > b", Class::NUMBER, Some(Family::Compare), BITS;
+        /// a ≥ b, by signedness; false with a NaN.
+        Ge = "cmp_ge", "a.ge(b)", "a >= b", Class::NUMBER, Some(Family::Compare), BITS;
+    }
 }
 
-/// What the offset of a buffer access counts.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub enum OffsetUnit {
-    /// Bytes from the buffer's start.
-    Bytes,
-    /// Elements of the accessed value's element type from the buffer's start.
-    Elements,
+mnemonics! {
+    /// Reductions of a vector: element 0 combined with element 1, the result with element 2, and so on.
+    pub enum ReduceOp: "(v: T×n) -> T" {
+        /// Sum, rounded after every step.
+        Add = "reduce_add", "v.reduce_add()", "Vector.reduce(add)", Class::NUMBER, Some(Family::Arith), BITS;
+        /// Product, rounded after every step.
+        Mul = "reduce_mul", "v.reduce_mul()", "Vector.reduce(mul)", Class::NUMBER, Some(Family::Arith), BITS;
+        /// `maximum` of all.
+        Maximum = "reduce_max", "v.reduce_max()", "Vector.reduce(max)", Class::NUMBER, Some(Family::Extrema), BITS;
+        /// `minimum` of all.
+        Minimum = "reduce_min", "v.reduce_min()", "Vector.reduce(min)", Class::NUMBER, Some(Family::Extrema), BITS;
+        /// `and` of all.
+        And = "reduce_and", "v.reduce_and()", "Vector.reduce(and)", Class::BITS, None, BITS;
+        /// `or` of all.
+        Or = "reduce_or", "v.reduce_or()", "Vector.reduce(or)", Class::BITS, None, BITS;
+        /// `xor` of all.
+        Xor = "reduce_xor", "v.reduce_xor()", "Vector.reduce(xor)", Class::BITS, None, BITS;
+    }
 }
 
-/// One operation. Operand and result types are checked by [`crate::verify`].
+impl ReduceOp {
+    /// The operation of one step.
+    pub const fn step(self) -> BinaryOp {
+        match self {
+            Self::Add => BinaryOp::Add,
+            Self::Mul => BinaryOp::Mul,
+            Self::Maximum => BinaryOp::Maximum,
+            Self::Minimum => BinaryOp::Minimum,
+            Self::And => BinaryOp::And,
+            Self::Or => BinaryOp::Or,
+            Self::Xor => BinaryOp::Xor,
+        }
+    }
+}
+
+mnemonics! {
+    /// One step of a butterfly over a logical group of `width` lanes: `op(v, v of lane ^ offset)`, `op` being commutative,
+    /// so that both lanes of a pair get the same bits. `offset` and `width` are powers of two, `offset < width ≤` wave.
+    /// Every lane of the group must be active.
+    pub enum ButterflyOp: "(v: T) -> T" {
+        /// Sum with the partner.
+        Add = "butterfly_add", "v.butterfly(offset, width, Add)", "butterfly", Class::NUMBER, Some(Family::Arith), BITS;
+        /// `maximum` with the partner.
+        Maximum = "butterfly_max", "v.butterfly(offset, width, Maximum)", "butterfly", Class::NUMBER, Some(Family::Extrema), BITS;
+        /// `minimum` with the partner.
+        Minimum = "butterfly_min", "v.butterfly(offset, width, Minimum)", "butterfly", Class::NUMBER, Some(Family::Extrema), BITS;
+        /// `and` with the partner.
+        And = "butterfly_and", "v.butterfly(offset, width, And)", "butterfly", Class::BITS, None, BITS;
+        /// `or` with the partner.
+        Or = "butterfly_or", "v.butterfly(offset, width, Or)", "butterfly", Class::BITS, None, BITS;
+        /// `xor` with the partner.
+        Xor = "butterfly_xor", "v.butterfly(offset, width, Xor)", "butterfly", Class::BITS, None, BITS;
+    }
+}
+
+impl ButterflyOp {
+    /// The operation of the step.
+    pub const fn step(self) -> BinaryOp {
+        match self {
+            Self::Add => BinaryOp::Add,
+            Self::Maximum => BinaryOp::Maximum,
+            Self::Minimum => BinaryOp::Minimum,
+            Self::And => BinaryOp::And,
+            Self::Or => BinaryOp::Or,
+            Self::Xor => BinaryOp::Xor,
+        }
+    }
+}
+
+mnemonics! {
+    /// Exchanges within logical groups of `width` lanes (a power of two up to the wave). With `l` the lane in its group and
+    /// `n: u32`, every lane gets the value of the lane named below. The value of an inactive lane is reported on `cpu`,
+    /// unspecified elsewhere.
+    pub enum ShuffleOp: "(v: T, n: u32) -> T" {
+        /// Lane `l ^ (n mod width)`.
+        Xor = "shuffle_xor", "v.shuffle_xor(n, width)", "gpu.shuffle_xor", Class::PLAIN, None, BITS;
+        /// Lane `l − n`; its own value where there is none.
+        Up = "shuffle_up", "v.shuffle_up(n, width)", "gpu.shuffle_up", Class::PLAIN, None, BITS;
+        /// Lane `l + n`; its own value where there is none.
+        Down = "shuffle_down", "v.shuffle_down(n, width)", "gpu.shuffle_down", Class::PLAIN, None, BITS;
+        /// Lane `n mod width`.
+        Idx = "shuffle_idx", "v.shuffle_idx(n, width)", "gpu.shuffle_idx, rocdl.ds_bpermute", Class::PLAIN, None, BITS;
+    }
+}
+
+mnemonics! {
+    /// Atomic read-modify-write of one element; the result is the value before.
+    pub enum AtomicOp: "(p: pointer to T, v: T) -> T" {
+        /// Sum. Floats round to nearest even.
+        Add = "atomic_add", "k.atomic_add(p, v, …)", "fx.atomic_add, raw_ptr_buffer_atomic_fadd", Class::ATOMIC, None, BITS;
+        /// Difference.
+        Sub = "atomic_sub", "k.atomic_sub(p, v, …)", "fx.atomic_sub", Class::ATOMIC, None, BITS;
+        /// Smaller one; floats as `minnum`.
+        Min = "atomic_min", "k.atomic_min(p, v, …)", "fx.atomic_min, atomic_fmin", Class::ATOMIC, None, BITS;
+        /// Larger one; floats as `maxnum`.
+        Max = "atomic_max", "k.atomic_max(p, v, …)", "fx.atomic_max, atomic_fmax", Class::ATOMIC, None, BITS;
+        /// Bitwise and of integers.
+        And = "atomic_and", "k.atomic_and(p, v, …)", "fx.atomic_and", Class::ATOMIC, None, BITS;
+        /// Bitwise or of integers.
+        Or = "atomic_or", "k.atomic_or(p, v, …)", "fx.atomic_or", Class::ATOMIC, None, BITS;
+        /// Bitwise exclusive or of integers.
+        Xor = "atomic_xor", "k.atomic_xor(p, v, …)", "fx.atomic_xor", Class::ATOMIC, None, BITS;
+        /// The new value.
+        Xchg = "atomic_xchg", "k.atomic_xchg(p, v, …)", "fx.atomic_xchg", Class::ATOMIC, None, BITS;
+    }
+}
+
+attribute! {
+    /// What the offset of a buffer access counts.
+    pub enum OffsetUnit {
+        /// Elements of the accessed value's element type from the buffer's start.
+        Elements = "elements",
+        /// Bytes from the buffer's start.
+        Bytes = "bytes",
+    }
+}
+
+attribute! {
+    /// Memory order of an access, as in C++.
+    pub enum Order {
+        /// Not atomic: an ordinary access.
+        Plain = "plain",
+        /// Atomic, no order with other addresses (C++ `relaxed`, LLVM `monotonic`).
+        Relaxed = "relaxed",
+        /// Later accesses stay behind it.
+        Acquire = "acquire",
+        /// Earlier accesses stay before it.
+        Release = "release",
+        /// Both.
+        AcqRel = "acq_rel",
+        /// Both, and one order of all such accesses.
+        SeqCst = "seq_cst",
+    }
+}
+
+attribute! {
+    /// Threads among which an order holds.
+    pub enum Scope {
+        /// All threads of all devices and the host.
+        System = "system",
+        /// All threads of this device (AMD `agent`, CUDA `gpu`).
+        Device = "device",
+        /// The workgroup (CUDA `cta`).
+        Workgroup = "workgroup",
+        /// The wave.
+        Wave = "wave",
+    }
+}
+
+attribute! {
+    /// How much a loop is unrolled by the compiler.
+    pub enum Unroll {
+        /// As the compiler likes.
+        Auto = "auto",
+        /// Completely, if the number of iterations is known.
+        Full = "full",
+        /// Not at all.
+        Never = "never",
+    }
+}
+
+/// How an access through a pointer is made.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct Memory {
+    /// Alignment in bytes that the author promises; `None` for the element's size. A broken promise is reported on `cpu`.
+    pub align: Option<u32>,
+    /// Never merged, split, moved or left out.
+    pub volatile: bool,
+    /// Not to be kept in caches; a hint.
+    pub nontemporal: bool,
+    /// Memory order.
+    pub order: Order,
+    /// Among whom; only for atomic orders.
+    pub scope: Scope,
+}
+
+attribute! {
+    /// How far a buffer access goes through the caches: what it must be visible to (bo `cache_modifier`).
+    pub enum Coherence {
+        /// The thread itself: any cache may serve it.
+        Own = "own",
+        /// The device (`CM_DEV`): AMD SC1 (gfx12 `scope:SCOPE_DEV`), NVIDIA relaxed at GPU scope.
+        Device = "device",
+        /// All devices and the host (`CM_SYS`): AMD SC0 SC1 (gfx12 `scope:SCOPE_SYS`), NVIDIA relaxed at system scope.
+        System = "system",
+    }
+}
+
+/// Cache behaviour of a buffer access.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct Cache {
+    /// Whom the access must be coherent with.
+    pub coherence: Coherence,
+    /// Not to be kept in caches (`CM_NT`); a hint.
+    pub nontemporal: bool,
+}
+
+/// Code of one kind of target that stands for a [`Op::Native`] operation.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub enum Op {
-    /// A constant; of a vector type, the same in every element.
-    Const(Bits),
-    /// Index of the thread in its workgroup along an axis: `u32`.
-    ThreadId(Axis),
-    /// Index of the workgroup in the grid along an axis: `u32`.
-    BlockId(Axis),
-    /// See [`UnaryOp`].
-    Unary(UnaryOp, Value),
-    /// See [`BinaryOp`].
-    Binary(BinaryOp, Value, Value),
-    /// See [`Predicate`]; the result is `bool` (a vector of it for vectors).
-    Compare(Predicate, Value, Value),
-    /// `on_true` where the condition (one `bool`) holds, else `on_false`; NaN bits are kept.
-    Select {
-        /// One `bool`.
-        condition: Value,
-        /// Taken where it holds.
-        on_true: Value,
-        /// Taken where it does not.
-        on_false: Value,
+pub struct NativeForm {
+    /// Where it is used: a chip (`gfx950`) or a family (`amdgpu`, `nvptx`). The first form that fits is taken.
+    pub target: String,
+    /// What is emitted.
+    pub code: NativeCode,
+    /// Whether it does something besides its results, so that it is never left out, merged or moved.
+    pub effects: bool,
+}
+
+/// What a [`NativeForm`] emits.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum NativeCode {
+    /// Inline assembly: LLVM's template (`$0`, `$1`, …) and constraints.
+    Asm {
+        /// The template.
+        template: String,
+        /// Constraints of results and operands.
+        constraints: String,
     },
-    /// Value-preserving or rounding conversion to the result's element type, element by element:
-    /// integer → integer keeps the low bits (sign- or zero-extends by the operand's signedness);
-    /// integer → float and float → narrower float round to nearest even (NaN stays NaN); float → wider float is exact.
-    Convert(Value),
-    /// The same bits as another type of the same total width. Element 0 is the least significant.
-    Bitcast(Value),
-    /// A vector of these elements, in order.
-    VectorFrom(Vec<Value>),
-    /// One element of a vector.
-    Extract(Value, u32),
-    /// Pointer to element 0 of an LDS array of this kernel.
-    LdsBase(u32),
-    /// `pointer + n` elements (`n`: `u32`).
-    PtrAdd(Value, Value),
-    /// Load from LDS of the result's type, at consecutive elements.
-    PtrLoad(Value),
-    /// Store to LDS, at consecutive elements. No result. Which of several threads' different values an element keeps, if
-    /// one operation stores them there, is unspecified; `gcn` reports it.
-    PtrStore {
-        /// What is stored: scalar or vector of the pointer's element type.
-        value: Value,
-        /// Where.
-        pointer: Value,
-    },
-    /// Load from a buffer of the result's type (its element type need not be the buffer's).
-    /// An access that does not end within the buffer gives 0 in every element.
-    BufferLoad {
-        /// The buffer.
-        buffer: Value,
-        /// `u32`, in `unit`s; never wraps: the byte offset is computed exactly.
-        offset: Value,
-        /// What `offset` counts.
-        unit: OffsetUnit,
-    },
-    /// Store to a buffer. An access that does not end within the buffer is dropped. No result.
-    BufferStore {
-        /// What is stored.
-        value: Value,
-        /// The buffer.
-        buffer: Value,
-        /// `u32`, in `unit`s; never wraps.
-        offset: Value,
-        /// What `offset` counts.
-        unit: OffsetUnit,
-    },
-    /// All threads of the workgroup wait for each other; LDS stores before it are visible after it.
-    Barrier,
-    /// Runs one of two regions, by lane; results are the taken region's yields.
-    If {
-        /// One `bool`.
-        condition: Value,
-        /// Run where it holds.
-        then: Block,
-        /// Run where it does not; its yields have the same types.
-        otherwise: Block,
-    },
-    /// Runs the body for `i = lo, lo + step, …` while `i < hi`, as mathematical integers (no wrap-around).
-    /// The body's first parameter is `i` (`u32`), the rest are the carried values; its yields are the next
-    /// iteration's carried values and, at the end, the results.
-    For {
-        /// First index, `u32`.
-        lo: Value,
-        /// End (exclusive), `u32`.
-        hi: Value,
-        /// Distance between indices, at least 1.
-        step: u32,
-        /// Initial carried values.
-        init: Vec<Value>,
-        /// The loop's body.
-        body: Block,
+    /// A call of an LLVM intrinsic by its full name.
+    Intrinsic {
+        /// Such as `llvm.amdgcn.rsq.f32`.
+        name: String,
     },
 }
+
+ops! {
+    /// One operation. Operand and result types are checked by [`crate::verify`].
+    pub enum Op {
+        /// A constant; of a vector type, the same in every element.
+        Const(bits: Bits) = "const", "k.constant(x)", "fx constants", Class::ALL, "() -> T", BITS;
+        /// Index of the thread in its workgroup along an axis.
+        ThreadId(axis: Axis) = "thread_id", "k.thread_id(axis)", "gpu.thread_idx", Class::U32, "() -> u32", BITS;
+        /// Index of the workgroup in the grid along an axis.
+        BlockId(axis: Axis) = "block_id", "k.block_id(axis)", "gpu.block_idx", Class::U32, "() -> u32", BITS;
+        /// Index of the lane in its wave: the linear thread index (x fastest) modulo the wave width.
+        LaneId = "lane_id", "k.lane_id()", "gpu.lane_id", Class::U32, "() -> u32", BITS;
+        /// See [`UnaryOp`].
+        Unary(op: UnaryOp, a: Value) = "", "", "", Class::ALL, "", BITS;
+        /// See [`BinaryOp`].
+        Binary(op: BinaryOp, a: Value, b: Value) = "", "", "", Class::ALL, "", BITS;
+        /// See [`Predicate`]; the result is `bool` (a vector of it for vectors).
+        Compare(predicate: Predicate, a: Value, b: Value) = "", "", "", Class::ALL, "", BITS;
+        /// `a·b + c` with one rounding (bf16: computed in `f32`, then rounded to bf16).
+        Fma {
+            /// Factor.
+            a: Value,
+            /// Factor.
+            b: Value,
+            /// Summand.
+            c: Value,
+        } = "fma", "a.fma(b, c)", "fx.fma", Class::FLOAT, "(a: T, b: T, c: T) -> T", BITS;
+        /// `on_true` where the condition holds, else `on_false`; NaN bits are kept. The condition is one `bool` for the whole
+        /// value, or a vector of one for each element.
+        Select {
+            /// `bool`, or a vector of it.
+            condition: Value,
+            /// Taken where it holds.
+            on_true: Value,
+            /// Taken where it does not.
+            on_false: Value,
+        } = "select", "c.select(a, b)", "cond.select", Class::ALL, "(c: bool, a: T, b: T) -> T", BITS;
+        /// Conversion to the result's element type, element by element. Integer → integer keeps the low bits (sign- or
+        /// zero-extends by the operand's signedness); to `idx`, and from it, the number must fit, which is reported on `cpu`.
+        /// `bool` → integer or float: 0 or 1. Integer → float and float → narrower float round to nearest even, once (NaN
+        /// stays NaN); float → wider float is exact. Float → integer rounds towards 0 and saturates; NaN gives 0.
+        Convert(a: Value) = "convert", "a.to::<U>()", ".to(T)", Class::ALL, "(a: T) -> U", BITS;
+        /// The same bits as another type of the same total width. Element 0 is the least significant.
+        Bitcast(a: Value) = "bitcast", "a.bitcast::<U>()", ".bitcast(T)", Class::PLAIN, "(a: T) -> U", BITS;
+        /// A vector of these elements, in order.
+        VectorFrom(elements: Vec<Value>) = "vector", "k.vector([…])", "Vector.from_elements, Vector.filled", Class::ALL,
+            "(elements: T…) -> T×n", BITS;
+        /// One element of a vector, named at build time.
+        Extract(vector: Value, index: u32) = "extract", "v.element(i)", "v[i]", Class::ALL, "(v: T×n) -> T", BITS;
+        /// One element of a vector, named at run time. An index outside the vector is reported on `cpu`, unspecified elsewhere.
+        ExtractAt(vector: Value, index: Value) = "extract_at", "v.at(i)", "v[i]", Class::ALL, "(v: T×n, i: u32) -> T", BITS;
+        /// The elements of `a` followed by those of `b`, picked by index (fx `shuffle`; a slice is one with ascending indices).
+        Shuffle {
+            /// First vector.
+            a: Value,
+            /// Second vector, of the same type.
+            b: Value,
+            /// For each element of the result, which one.
+            mask: Vec<u32>,
+        } = "shuffle", "a.shuffle(b, [i, …])", "Vector.shuffle, Vector slices", Class::ALL, "(a: T×n, b: T×n) -> T×m", BITS;
+        /// See [`ReduceOp`].
+        Reduce(op: ReduceOp, vector: Value) = "", "", "", Class::ALL, "", BITS;
+        /// Pointer to element 0 of an LDS array of this kernel.
+        LdsBase(array: u32) = "lds_base", "k.lds::<T>(name, len)", "SharedAllocator, get_dyn_shared", Class::PLAIN,
+            "() -> lds<T>", BITS;
+        /// `pointer + n` elements; the count is any integer and is exact (never wrapped to 32 bits).
+        PtrAdd(pointer: Value, count: Value) = "ptr_add", "p + n", "ptr + n, add_offset", Class::PLAIN,
+            "(p: pointer to T, n: integer) -> pointer to T", BITS;
+        /// The same address as a pointer to another element type.
+        PtrCast(pointer: Value) = "ptr_cast", "p.cast::<U>()", "recast_iter", Class::PLAIN, "(p: pointer to T) -> pointer to U", BITS;
+        /// Pointer to the first element of a buffer parameter's memory.
+        BufferPtr(buffer: Value) = "buffer_ptr", "b.ptr()", "extract_base_index", Class::PLAIN, "(b: buffer<T>) -> global<T>", BITS;
+        /// A pointer to global memory from its address.
+        IntToPtr(address: Value) = "int_to_ptr", "address.to_ptr::<T>()", "inttoptr", Class::PLAIN, "(address: u64) -> global<T>", BITS;
+        /// The address of a pointer to global memory.
+        PtrToInt(pointer: Value) = "ptr_to_int", "p.to_int()", "ptrtoint", Class::PLAIN, "(p: global<T>) -> u64",
+            Agreement::None;
+        /// Load of the result's type at consecutive elements. Outside every allocation: reported on `cpu`, undefined elsewhere.
+        PtrLoad {
+            /// Where.
+            pointer: Value,
+            /// How.
+            memory: Memory,
+        } = "ptr_load", "k.ptr_load(p)", "ptr_load, generic_load, global_load", Class::PLAIN, "(p: pointer to T) -> T or T×n", BITS;
+        /// Store at consecutive elements. No result. Which of several threads' different values an element keeps, if one
+        /// operation stores them there, is unspecified; `gcn` reports it.
+        PtrStore {
+            /// What is stored: scalar or vector of the pointer's element type.
+            value: Value,
+            /// Where.
+            pointer: Value,
+            /// How.
+            memory: Memory,
+        } = "ptr_store", "k.ptr_store(v, p)", "ptr_store, generic_store", Class::PLAIN, "(v: T or T×n, p: pointer to T)", BITS;
+        /// See [`AtomicOp`].
+        AtomicRmw {
+            /// What is done.
+            op: AtomicOp,
+            /// Where.
+            pointer: Value,
+            /// With what.
+            value: Value,
+            /// Memory order, not `plain`.
+            order: Order,
+            /// Among whom it is atomic and ordered.
+            scope: Scope,
+        } = "", "", "", Class::ATOMIC, "", BITS;
+        /// Atomic compare-and-swap: stores `value` if the memory holds `expected`, bit for bit; the result is the value before.
+        AtomicCas {
+            /// Where.
+            pointer: Value,
+            /// What must be there.
+            expected: Value,
+            /// What is stored then.
+            value: Value,
+            /// Memory order if it is stored, not `plain`; if not, the same without its release half.
+            order: Order,
+            /// Among whom it is atomic and ordered.
+            scope: Scope,
+        } = "atomic_cas", "k.atomic_cas(p, expected, v, …)", "fx.atomic_cas", Class::ATOMIC,
+            "(p: pointer to T, expected: T, v: T) -> T", BITS;
+        /// Orders the thread's memory accesses before it with those after it.
+        Fence {
+            /// `acquire`, `release`, `acq_rel` or `seq_cst`.
+            order: Order,
+            /// Among whom.
+            scope: Scope,
+        } = "fence", "k.fence(order, scope)", "memory_fence", Class::ALL, "()", Agreement::None;
+        /// Waits until this wave's earlier stores are visible to the scope and its copies to LDS have landed. Needed before a
+        /// flag that tells others of them: a barrier drains nothing. CDNA `s_waitcnt vmcnt(0)`, gfx12 `s_wait_storecnt 0`,
+        /// NVIDIA a release fence.
+        Drain {
+            /// Who must see the stores.
+            scope: Scope,
+        } = "drain", "k.drain(scope)", "s_waitcnt(vmcnt=0)", Class::ALL, "()", Agreement::None;
+        /// A buffer of `bytes` bytes at an address: what [`Op::BufferLoad`] and its like take.
+        MakeBuffer {
+            /// `u64`: address of the first byte, a multiple of the element's size.
+            address: Value,
+            /// `u32`, `u64` or `idx`: extent, at most 0xFFFFFF00.
+            bytes: Value,
+        } = "make_buffer", "k.make_buffer::<T>(address, bytes)", "create_buffer_resource(_from_addr)", Class::PLAIN,
+            "(address: u64, bytes: integer) -> buffer<T>", BITS;
+        /// Load from a buffer of the result's type (its element type need not be the buffer's). The first byte lies at
+        /// `offset` units plus `scalar` bytes, computed exactly. An access that does not end within the buffer gives 0 in
+        /// every element. Where `mask` is false nothing is accessed and the result is `fill`.
+        BufferLoad {
+            /// The buffer.
+            buffer: Value,
+            /// `u32` or `idx`, in `unit`s; never wraps.
+            offset: Value,
+            /// What `offset` counts.
+            unit: OffsetUnit,
+            /// `u32`, in bytes, the same in all lanes of a wave (bo `soffset_bytes`).
+            scalar: Option<Value>,
+            /// `bool`.
+            mask: Option<Value>,
+            /// Result where `mask` is false; given exactly if `mask` is.
+            fill: Option<Value>,
+            /// Cache behaviour.
+            cache: Cache,
+        } = "buffer_load", "k.buffer_load(b, offset)", "bo.buffer_load", Class::PLAIN,
+            "(b: buffer, offset: u32 or idx) -> T or T×n", BITS;
+        /// Store to a buffer, placed as by `buffer_load`. An access that does not end within the buffer is dropped, and so is
+        /// one whose `mask` is false. No result.
+        BufferStore {
+            /// What is stored.
+            value: Value,
+            /// The buffer.
+            buffer: Value,
+            /// `u32` or `idx`, in `unit`s; never wraps.
+            offset: Value,
+            /// What `offset` counts.
+            unit: OffsetUnit,
+            /// `u32`, in bytes, the same in all lanes of a wave.
+            scalar: Option<Value>,
+            /// `bool`.
+            mask: Option<Value>,
+            /// Cache behaviour.
+            cache: Cache,
+        } = "buffer_store", "k.buffer_store(v, b, offset)", "bo.buffer_store", Class::PLAIN,
+            "(v: T or T×n, b: buffer, offset: u32 or idx)", BITS;
+        /// Atomic read-modify-write of one buffer element, relaxed, placed as by `buffer_load`; outside the buffer nothing
+        /// happens and the result is 0 (on every chip: the hardware's own check is not relied upon).
+        BufferAtomic {
+            /// What is done; its mnemonic is an attribute here.
+            kind: AtomicKind,
+            /// With what.
+            value: Value,
+            /// The buffer.
+            buffer: Value,
+            /// `u32` or `idx`, in `unit`s; never wraps.
+            offset: Value,
+            /// What `offset` counts.
+            unit: OffsetUnit,
+            /// `bool`; false: nothing happens, the result is 0.
+            mask: Option<Value>,
+            /// Among whom it is atomic.
+            scope: Scope,
+        } = "buffer_atomic", "k.buffer_atomic(op, v, b, offset, scope)", "raw_ptr_buffer_atomic_fadd, BufferAtomic", Class::ATOMIC,
+            "(v: T, b: buffer, offset: u32 or idx) -> T", BITS;
+        /// Copies from a buffer to LDS without passing through registers: `bytes` bytes a lane, read as `buffer_load` places
+        /// them, written at `pointer` + `bytes`·lane, `pointer` being the same in all lanes of the wave. Reading them is
+        /// allowed after a `drain` of the wave that copied (and a barrier, for other waves); earlier reads are reported on
+        /// `cpu`. Lanes whose access does not end within the buffer write zeros.
+        CopyToLds {
+            /// The buffer.
+            buffer: Value,
+            /// `u32` or `idx`, in `unit`s of the pointer's element; never wraps.
+            offset: Value,
+            /// LDS pointer, the same in all lanes, aligned to `bytes`.
+            pointer: Value,
+            /// What `offset` counts.
+            unit: OffsetUnit,
+            /// `u32`, in bytes, the same in all lanes of a wave.
+            scalar: Option<Value>,
+            /// Bytes a lane: 4 or 16. gfx950 copies both natively, gfx942 only 4; elsewhere it is a load and a store.
+            bytes: u32,
+            /// Cache behaviour.
+            cache: Cache,
+        } = "copy_to_lds", "k.copy_to_lds(b, offset, p, bytes)", "buffer_load_to_lds, BufferCopyLDS", Class::PLAIN,
+            "(b: buffer, offset: u32 or idx, p: lds<T>)", BITS;
+        /// All threads of the workgroup wait for each other; LDS stores before it are visible after it. It does not order
+        /// global memory.
+        Barrier = "barrier", "k.barrier()", "gpu.barrier", Class::ALL, "()", Agreement::None;
+        /// See [`ShuffleOp`].
+        LaneShuffle {
+            /// Which lane.
+            op: ShuffleOp,
+            /// What is exchanged.
+            value: Value,
+            /// `u32`.
+            amount: Value,
+            /// Lanes of a logical group.
+            width: u32,
+        } = "", "", "", Class::PLAIN, "", BITS;
+        /// See [`ButterflyOp`].
+        Butterfly {
+            /// What is combined.
+            op: ButterflyOp,
+            /// The value.
+            value: Value,
+            /// Distance of the partner.
+            offset: u32,
+            /// Lanes of a logical group.
+            width: u32,
+        } = "", "", "", Class::NUMBER, "", BITS;
+        /// Bit `i` tells whether the condition holds in lane `i` of the wave and that lane is active.
+        Ballot(condition: Value) = "ballot", "c.ballot()", "rocdl.ballot", Class::BOOL, "(c: bool) -> u64", BITS;
+        /// The value of the first active lane, in all lanes.
+        ReadFirstLane(value: Value) = "readfirstlane", "v.uniform()", "rocdl.readfirstlane, uniform", Class::PLAIN, "(v: T) -> T", BITS;
+        /// The value of one lane, in all lanes. The lane (modulo the wave width) must be active and the same for all.
+        ReadLane(value: Value, lane: Value) = "readlane", "v.readlane(lane)", "rocdl.readlane", Class::PLAIN, "(v: T, lane: u32) -> T", BITS;
+        /// Transposes an 8×8 matrix of 16-bit elements held by each logical group of 32 lanes: with `g = l div 4` and
+        /// `t = l mod 4`, a word holds row `g`, columns `2t` (low half) and `2t + 1` before, and column `g`, rows `2t` and
+        /// `2t + 1` after. All lanes of the group must be active.
+        Transpose8x8(value: Value) = "transpose8x8", "v.transpose8x8()", "movmatrix", Class::U32, "(v: u32) -> u32", BITS;
+        /// Byte `i` of the result is byte `selector.byte[i] mod 8` of the eight bytes of `a` (4–7) and `b` (0–3).
+        PermB32(a: Value, b: Value, selector: Value) = "perm_b32", "k.perm_b32(a, b, selector)", "rocdl.perm_b32", Class::U32,
+            "(a: u32, b: u32, selector: u32) -> u32", BITS;
+        /// Waits until at most so many memory operations of the wave are outstanding. CDNA (gfx9) only: other chips count
+        /// differently; `drain` is portable.
+        SWaitcnt {
+            /// Vector memory: 0 to 63.
+            vmcnt: Option<u32>,
+            /// LDS and scalar memory: 0 to 15.
+            lgkmcnt: Option<u32>,
+            /// Exports: 0 to 7.
+            expcnt: Option<u32>,
+        } = "s_waitcnt", "k.s_waitcnt(…)", "rocdl.s_waitcnt", Class::ALL, "()", Agreement::None;
+        /// Lets the wave sleep for about 64·n cycles, 0 to 127; NVIDIA: `nanosleep` of 64·n ns.
+        SSleep(amount: u32) = "s_sleep", "k.s_sleep(n)", "rocdl.s_sleep", Class::ALL, "()", Agreement::None;
+        /// Priority of the wave, 0 to 3; nothing on NVIDIA.
+        SSetprio(level: u32) = "s_setprio", "k.s_setprio(n)", "rocdl.s_setprio", Class::ALL, "()", Agreement::None;
+        /// Instructions whose class is not in the mask are not moved across it by AMD's scheduler; nothing on NVIDIA.
+        SchedBarrier(mask: u32) = "sched_barrier", "k.sched_barrier(mask)", "rocdl.sched_barrier", Class::ALL, "()", Agreement::None;
+        /// Asks AMD's scheduler for a group of `size` instructions of the classes in `mask`; nothing on NVIDIA.
+        SchedGroupBarrier {
+            /// Instruction classes.
+            mask: u32,
+            /// How many.
+            size: u32,
+            /// Groups with the same number are ordered among each other.
+            group: u32,
+        } = "sched_group_barrier", "k.sched_group_barrier(mask, size, group)", "rocdl.sched_group_barrier, sched_mfma/vmem/dsrd/dswr",
+            Class::ALL, "()", Agreement::None;
+        /// Its operand, of which the compiler knows nothing more (fx `fresh`): stops hoisting and folding across it.
+        Opaque(a: Value) = "opaque", "a.opaque()", "fresh", Class::PLAIN, "(a: T) -> T", BITS;
+        /// Its operand, which is told to be `likely` most of the time.
+        Expect {
+            /// `bool`.
+            condition: Value,
+            /// The usual value.
+            likely: bool,
+        } = "expect", "c.expect(likely)", "llvm.expect", Class::BOOL, "(c: bool) -> bool", BITS;
+        /// Promises that the condition holds. A broken promise is reported on `cpu`, undefined elsewhere.
+        Assume(condition: Value) = "assume", "k.assume(c)", "llvm.assume", Class::BOOL, "(c: bool)", Agreement::None;
+        /// Inline assembly or raw intrinsics, one form a kind of target, with their meaning: a region that computes the same
+        /// from the same operands. `cpu`, and targets that no form fits, run the region.
+        Native {
+            /// Operands; the region's parameters stand for them.
+            args: Vec<Value>,
+            /// What is emitted where.
+            forms: Vec<NativeForm>,
+            /// The meaning; yields the results.
+            meaning: Block,
+        } = "native", "k.native(…)", "inline asm, llvm.call_intrinsic, raw rocdl ops", Class::ALL, "(args…) -> results", Agreement::Bits;
+        /// Runs one of two regions, by lane; results are the taken region's yields.
+        If {
+            /// One `bool`.
+            condition: Value,
+            /// Run where it holds.
+            then: Block,
+            /// Run where it does not; its yields have the same types.
+            otherwise: Block,
+        } = "if", "k.if_else(c, …, …)", "scf.if", Class::BOOL, "(c: bool) -> results", BITS;
+        /// Runs the body for `i = lo, lo + step, …` while `i < hi`, as mathematical integers (no wrap-around).
+        /// The body's first parameter is `i`, the rest are the carried values; its yields are the next
+        /// iteration's carried values and, at the end, the results.
+        For {
+            /// First index: an integer of 32 or 64 bits, or `idx`.
+            lo: Value,
+            /// End (exclusive), of the same type.
+            hi: Value,
+            /// Initial carried values.
+            init: Vec<Value>,
+            /// Distance between indices, at least 1.
+            step: u32,
+            /// Hint for the compiler.
+            unroll: Unroll,
+            /// The loop's body.
+            body: Block,
+        } = "for", "k.for_range(lo, hi, step, init, …)", "range, scf.for", Class::INT, "(lo: T, hi: T, init…) -> results", BITS;
+        /// Runs `before`, whose first yield is a `bool`; while that holds in a lane, runs `after` there with the other yields
+        /// as its parameters, and goes on with what it yields as `before`'s parameters. Results are the other yields of the
+        /// `before` that ended it.
+        While {
+            /// Initial values of `before`'s parameters.
+            init: Vec<Value>,
+            /// Condition.
+            before: Block,
+            /// Body.
+            after: Block,
+        } = "while", "k.while_(init, …, …)", "scf.while", Class::ALL, "(init…) -> results", BITS;
+    }
+}
+
+/// An [`AtomicOp`] as an attribute.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct AtomicKind(pub AtomicOp);
 
 impl Op {
-    /// Operands in order, without those used inside nested blocks.
-    pub fn operands(&self) -> Vec<Value> {
-        match self {
-            Self::Const(_) | Self::ThreadId(_) | Self::BlockId(_) | Self::LdsBase(_) | Self::Barrier => vec![],
-            Self::Unary(_, a) | Self::Convert(a) | Self::Bitcast(a) | Self::Extract(a, _) | Self::PtrLoad(a) => {
-                vec![*a]
-            }
-            Self::Binary(_, a, b) | Self::Compare(_, a, b) | Self::PtrAdd(a, b) => vec![*a, *b],
-            Self::Select { condition, on_true, on_false } => vec![*condition, *on_true, *on_false],
-            Self::VectorFrom(v) => v.clone(),
-            Self::PtrStore { value, pointer } => vec![*value, *pointer],
-            Self::BufferLoad { buffer, offset, .. } => vec![*buffer, *offset],
-            Self::BufferStore { value, buffer, offset, .. } => vec![*value, *buffer, *offset],
-            Self::If { condition, .. } => vec![*condition],
-            Self::For { lo, hi, init, .. } => [*lo, *hi].into_iter().chain(init.iter().copied()).collect(),
-        }
-    }
-
-    /// Calls `f` on every operand, in the order of [`Op::operands`].
-    pub fn operands_mut(&mut self, mut f: impl FnMut(&mut Value)) {
-        match self {
-            Self::Const(_) | Self::ThreadId(_) | Self::BlockId(_) | Self::LdsBase(_) | Self::Barrier => {}
-            Self::Unary(_, a) | Self::Convert(a) | Self::Bitcast(a) | Self::Extract(a, _) | Self::PtrLoad(a) => f(a),
-            Self::Binary(_, a, b) | Self::Compare(_, a, b) | Self::PtrAdd(a, b) => [a, b].into_iter().for_each(f),
-            Self::Select { condition, on_true, on_false } => [condition, on_true, on_false].into_iter().for_each(f),
-            Self::VectorFrom(v) => v.iter_mut().for_each(f),
-            Self::PtrStore { value, pointer } => [value, pointer].into_iter().for_each(f),
-            Self::BufferLoad { buffer, offset, .. } => [buffer, offset].into_iter().for_each(f),
-            Self::BufferStore { value, buffer, offset, .. } => [value, buffer, offset].into_iter().for_each(f),
-            Self::If { condition, .. } => f(condition),
-            Self::For { lo, hi, init, .. } => [lo, hi].into_iter().chain(init).for_each(f),
-        }
-    }
-
-    /// Nested blocks in order.
-    pub fn blocks_mut(&mut self) -> Vec<&mut Block> {
-        match self {
-            Self::If { then, otherwise, .. } => vec![then, otherwise],
-            Self::For { body, .. } => vec![body],
-            _ => vec![],
-        }
-    }
-
-    /// Nested blocks in order.
-    pub fn blocks(&self) -> Vec<&Block> {
-        match self {
-            Self::If { then, otherwise, .. } => vec![then, otherwise],
-            Self::For { body, .. } => vec![body],
-            _ => vec![],
-        }
+    /// Definitions of all operations, families of mnemonics included.
+    pub fn all_defs() -> Vec<&'static OpDef> {
+        let own = Self::OWN_DEFS.iter().filter(|d| !d.name.is_empty());
+        own.chain(UnaryOp::ALL.iter().map(|o| o.def()))
+            .chain(BinaryOp::ALL.iter().map(|o| o.def()))
+            .chain(Predicate::ALL.iter().map(|o| o.def()))
+            .chain(ReduceOp::ALL.iter().map(|o| o.def()))
+            .chain(ButterflyOp::ALL.iter().map(|o| o.def()))
+            .chain(ShuffleOp::ALL.iter().map(|o| o.def()))
+            .chain(AtomicOp::ALL.iter().map(|o| o.def()))
+            .collect()
     }
 }

@@ -1,77 +1,27 @@
-//! The printed form of Kernel IR: location-free, the same bytes on every run and machine.
+//! The printed form of Kernel IR: location-free, the same bytes on every run and machine. [`super::parse`] reads it.
+//!
+//! ```text
+//! %RESULT: TYPE, … = MNEMONIC %OPERAND, … key=value … {
+//!   (%PARAMETER: TYPE, …)
+//!   …
+//!   yield %VALUE, …
+//! }
+//! ```
+//!
+//! Attributes that have their default are left out.
 
-use std::fmt::{self, Display, Formatter, Write as _};
+use std::fmt::{self, Display, Formatter};
 
-use super::{
-    Access, Axis, BinaryOp, Bits, Block, Inst, Kernel, LdsArray, OffsetUnit, Op, Param, ParamKind, Predicate, Scalar,
-    Type, UnaryOp, Value,
-};
+use super::def::Family;
+use super::parts::Show;
+use super::{Access, Bits, Block, Inst, Kernel, LdsArray, Param, ParamKind, Scalar, Type, Value};
 
 /// Version of the printed form, in its first line.
-const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 
 impl Display for Value {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "%{}", self.0)
-    }
-}
-
-impl Display for Axis {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(["x", "y", "z"][self.index()])
-    }
-}
-
-impl Display for UnaryOp {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Neg => "neg",
-            Self::Not => "not",
-            Self::HwExp2 => "hw_exp2",
-            Self::HwRcp => "hw_rcp",
-        })
-    }
-}
-
-impl Display for BinaryOp {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Add => "add",
-            Self::Sub => "sub",
-            Self::Mul => "mul",
-            Self::Div => "div",
-            Self::DivFloor => "div_floor",
-            Self::RemFloor => "rem_floor",
-            Self::And => "and",
-            Self::Or => "or",
-            Self::Xor => "xor",
-            Self::Shl => "shl",
-            Self::Shr => "shr",
-            Self::Maximum => "maximum",
-            Self::Minimum => "minimum",
-        })
-    }
-}
-
-impl Display for Predicate {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Eq => "eq",
-            Self::Ne => "ne",
-            Self::Lt => "lt",
-            Self::Le => "le",
-            Self::Gt => "gt",
-            Self::Ge => "ge",
-        })
-    }
-}
-
-impl Display for OffsetUnit {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Bytes => "bytes",
-            Self::Elements => "elements",
-        })
     }
 }
 
@@ -114,6 +64,15 @@ impl Display for Kernel {
         if let Some(n) = self.launch.maxnreg {
             write!(f, " maxnreg {n}")?;
         }
+        for family in Family::ALL {
+            let flags = self.fast_math.of(family);
+            if !flags.is_empty() {
+                write!(f, " fast_{} {flags}", family.name())?;
+            }
+        }
+        if self.fast_math.flush_subnormals {
+            write!(f, " flush_subnormals")?;
+        }
         writeln!(f, " {{")?;
         for (i, p) in self.params.iter().enumerate() {
             writeln!(f, "  param {} {p}", Value(i as u32))?;
@@ -128,16 +87,23 @@ impl Display for Kernel {
 
 /// A constant in the notation that reads back to the same bits: decimal where short and exact, else the bits in hex.
 fn constant(bits: Bits, scalar: Scalar) -> String {
+    let hex = || format!("0x{:01$x}", bits.0, scalar.bits() as usize / 4);
     match scalar {
         Scalar::Bool => (if bits.0 == 0 { "false" } else { "true" }).to_owned(),
-        Scalar::I32 => (bits.0 as u32 as i32).to_string(),
-        Scalar::I64 => (bits.0 as i64).to_string(),
-        Scalar::U16 | Scalar::U32 | Scalar::U64 => bits.0.to_string(),
         Scalar::F32 => {
             let v = f32::from_bits(bits.0 as u32);
-            if v.is_finite() { format!("{v:?}") } else { format!("0x{:08x}", bits.0) }
+            if v.is_finite() { format!("{v:?}") } else { hex() }
         }
-        Scalar::Bf16 => format!("0x{:04x}", bits.0),
+        Scalar::F64 => {
+            let v = f64::from_bits(bits.0);
+            if v.is_finite() { format!("{v:?}") } else { hex() }
+        }
+        Scalar::F16 | Scalar::Bf16 => hex(),
+        s if s.is_signed() => {
+            let unused = 64 - s.bits();
+            ((bits.0 << unused) as i64 >> unused).to_string()
+        }
+        _ => bits.0.to_string(),
     }
 }
 
@@ -145,12 +111,48 @@ fn list(values: &[Value]) -> String {
     values.iter().map(Value::to_string).collect::<Vec<_>>().join(", ")
 }
 
+/// Collects the parts of one operation.
+struct Line<'a> {
+    result: Option<Type>,
+    positional: Vec<String>,
+    keyed: String,
+    regions: Vec<&'a Block>,
+    /// Regions are borrowed from the operation, which outlives this; [`Show`] cannot say so.
+    blocks: Vec<&'a Block>,
+}
+
+impl Show for Line<'_> {
+    fn value(&mut self, v: Value) {
+        self.positional.push(v.to_string());
+    }
+    fn list(&mut self, v: &[Value]) {
+        self.positional.push(format!("[{}]", list(v)));
+    }
+    fn word(&mut self, text: String) {
+        self.positional.push(text);
+    }
+    fn constant(&mut self, bits: Bits) {
+        // Without a result the kernel is malformed, and prints all the same.
+        self.positional.push(self.result.map_or_else(|| format!("{:#x}", bits.0), |t| t.constant(bits)));
+    }
+    fn keyed(&mut self, key: &str, text: String) {
+        self.keyed.push_str(&format!(" {key}={text}"));
+    }
+    fn region(&mut self, _: &Block) {
+        self.regions.push(self.blocks[self.regions.len()]);
+    }
+}
+
 impl Kernel {
     fn typed(&self, values: &[Value]) -> String {
-        values.iter().map(|v| format!("{v}: {}", self.ty(*v))).collect::<Vec<_>>().join(", ")
+        let ty = |v: &Value| self.values.get(v.index()).map_or_else(|| "?".to_owned(), Type::to_string);
+        values.iter().map(|v| format!("{v}: {}", ty(v))).collect::<Vec<_>>().join(", ")
     }
 
     fn print_block(&self, f: &mut Formatter<'_>, block: &Block, depth: usize) -> fmt::Result {
+        if !block.params.is_empty() {
+            writeln!(f, "{:1$}({2})", "", depth * 2, self.typed(&block.params))?;
+        }
         for inst in &block.insts {
             write!(f, "{:1$}", "", depth * 2)?;
             self.print_inst(f, inst, depth)?;
@@ -162,52 +164,24 @@ impl Kernel {
     }
 
     fn print_inst(&self, f: &mut Formatter<'_>, inst: &Inst, depth: usize) -> fmt::Result {
-        let results = &inst.results;
-        if !results.is_empty() {
-            write!(f, "{} = ", self.typed(results))?;
+        if !inst.results.is_empty() {
+            write!(f, "{} = ", self.typed(&inst.results))?;
         }
-        let close = |f: &mut Formatter<'_>| writeln!(f, "{:1$}}}", "", depth * 2);
-        let text = match &inst.op {
-            Op::Const(bits) => format!("const {}", constant(*bits, self.ty(results[0]).scalar())),
-            Op::ThreadId(axis) => format!("thread_id {axis}"),
-            Op::BlockId(axis) => format!("block_id {axis}"),
-            Op::Unary(op, a) => format!("{op} {a}"),
-            Op::Binary(op, a, b) => format!("{op} {a}, {b}"),
-            Op::Compare(p, a, b) => format!("cmp {p} {a}, {b}"),
-            Op::Select { condition, on_true, on_false } => format!("select {condition}, {on_true}, {on_false}"),
-            Op::Convert(a) => format!("convert {a}"),
-            Op::Bitcast(a) => format!("bitcast {a}"),
-            Op::VectorFrom(v) => format!("vector {}", list(v)),
-            Op::Extract(v, i) => format!("extract {v}[{i}]"),
-            Op::LdsBase(i) => format!("lds_base #{i}"),
-            Op::PtrAdd(p, n) => format!("ptr_add {p}, {n}"),
-            Op::PtrLoad(p) => format!("ptr_load {p}"),
-            Op::PtrStore { value, pointer } => format!("ptr_store {value}, {pointer}"),
-            Op::BufferLoad { buffer, offset, unit } => format!("buffer_load {buffer}, {offset} {unit}"),
-            Op::BufferStore { value, buffer, offset, unit } => {
-                format!("buffer_store {value}, {buffer}, {offset} {unit}")
-            }
-            Op::Barrier => "barrier".to_owned(),
-            Op::If { condition, then, otherwise } => {
-                writeln!(f, "if {condition} {{")?;
-                self.print_block(f, then, depth + 1)?;
-                if !otherwise.insts.is_empty() || !otherwise.yields.is_empty() {
-                    writeln!(f, "{:1$}}} else {{", "", depth * 2)?;
-                    self.print_block(f, otherwise, depth + 1)?;
-                }
-                return close(f);
-            }
-            Op::For { lo, hi, step, init, body } => {
-                let mut head = format!("for {} in {lo}..{hi} step {step}", self.typed(&body.params[..1]));
-                if !init.is_empty() {
-                    write!(head, " carry {} = {}", self.typed(&body.params[1..]), list(init))?;
-                }
-                writeln!(f, "{head} {{")?;
-                self.print_block(f, body, depth + 1)?;
-                return close(f);
-            }
-        };
-        writeln!(f, "{text}")
+        let result = inst.results.first().and_then(|r| self.values.get(r.index())).copied();
+        let mut line =
+            Line { result, positional: vec![], keyed: String::new(), regions: vec![], blocks: inst.op.blocks() };
+        inst.op.fields(&mut line);
+        write!(f, "{}", inst.op.def().name)?;
+        if !line.positional.is_empty() {
+            write!(f, " {}", line.positional.join(", "))?;
+        }
+        write!(f, "{}", line.keyed)?;
+        for region in line.regions {
+            writeln!(f, " {{")?;
+            self.print_block(f, region, depth + 1)?;
+            write!(f, "{:1$}}}", "", depth * 2)?;
+        }
+        writeln!(f)
     }
 }
 

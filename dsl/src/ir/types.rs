@@ -4,36 +4,85 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Element type of every Kernel IR value.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub enum Scalar {
+macro_rules! scalars {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $name:literal, $bits:literal, $kind:ident;)*) => {
+        /// Element type of every Kernel IR value.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+        pub enum Scalar {
+            $($(#[doc = $doc])+ $variant,)*
+        }
+
+        impl Scalar {
+            /// Every scalar type, in the order in which it is declared.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// Width in bits; 1 for `bool`.
+            pub const fn bits(self) -> u32 {
+                match self {
+                    $(Self::$variant => $bits,)*
+                }
+            }
+
+            /// As printed.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+
+            const fn kind(self) -> Kind {
+                match self {
+                    $(Self::$variant => Kind::$kind,)*
+                }
+            }
+        }
+    };
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Truth,
+    Signed,
+    Unsigned,
+    Float,
+}
+
+scalars! {
     /// Truth value; one bit in registers, never in memory.
-    Bool,
+    Bool = "bool", 1, Truth;
+    /// Signed 8-bit integer.
+    I8 = "i8", 8, Signed;
+    /// Unsigned 8-bit integer.
+    U8 = "u8", 8, Unsigned;
+    /// Signed 16-bit integer.
+    I16 = "i16", 16, Signed;
     /// Unsigned 16-bit integer.
-    U16,
+    U16 = "u16", 16, Unsigned;
     /// Signed 32-bit integer.
-    I32,
+    I32 = "i32", 32, Signed;
     /// Unsigned 32-bit integer.
-    U32,
+    U32 = "u32", 32, Unsigned;
     /// Signed 64-bit integer.
-    I64,
+    I64 = "i64", 64, Signed;
     /// Unsigned 64-bit integer.
-    U64,
+    U64 = "u64", 64, Unsigned;
+    /// An index: a mathematical integer that the author promises to stay within a signed 64-bit one. Overflow is reported
+    /// on `cpu` and undefined elsewhere; code generators use as few bits as its range needs. Never in memory.
+    Idx = "idx", 64, Signed;
+    /// IEEE binary16.
+    F16 = "f16", 16, Float;
     /// bfloat16: sign, 8 exponent and 7 fraction bits.
-    Bf16,
+    Bf16 = "bf16", 16, Float;
     /// IEEE binary32.
-    F32,
+    F32 = "f32", 32, Float;
+    /// IEEE binary64.
+    F64 = "f64", 64, Float;
 }
 
 impl Scalar {
-    /// Width in bits; 1 for `bool`.
-    pub const fn bits(self) -> u32 {
-        match self {
-            Self::Bool => 1,
-            Self::U16 | Self::Bf16 => 16,
-            Self::I32 | Self::U32 | Self::F32 => 32,
-            Self::I64 | Self::U64 => 64,
-        }
+    /// The type with this printed name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|s| s.name() == name)
     }
 
     /// Bytes in memory.
@@ -43,32 +92,115 @@ impl Scalar {
 
     /// Whether this is a floating-point type.
     pub const fn is_float(self) -> bool {
-        matches!(self, Self::Bf16 | Self::F32)
+        matches!(self.kind(), Kind::Float)
     }
 
-    /// Whether this is an integer type (`bool` is not).
+    /// Whether this is an integer type (`idx` is, `bool` is not).
     pub const fn is_int(self) -> bool {
-        !self.is_float() && !matches!(self, Self::Bool)
+        matches!(self.kind(), Kind::Signed | Kind::Unsigned)
     }
 
-    /// Whether this is a signed integer type.
+    /// Whether this is a signed integer type (`idx` is).
     pub const fn is_signed(self) -> bool {
-        matches!(self, Self::I32 | Self::I64)
+        matches!(self.kind(), Kind::Signed)
+    }
+
+    /// Whether values of this type have a form in memory: all but `bool` and `idx`.
+    pub const fn in_memory(self) -> bool {
+        !matches!(self, Self::Bool | Self::Idx)
     }
 }
 
 impl fmt::Display for Scalar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Bool => "bool",
-            Self::U16 => "u16",
-            Self::I32 => "i32",
-            Self::U32 => "u32",
-            Self::I64 => "i64",
-            Self::U64 => "u64",
-            Self::Bf16 => "bf16",
-            Self::F32 => "f32",
-        })
+        f.write_str(self.name())
+    }
+}
+
+/// A set of scalar types: what an operation is defined on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Class(u16);
+
+impl Class {
+    /// Every type.
+    pub const ALL: Self = Self::of(Scalar::ALL);
+    /// `bool`.
+    pub const BOOL: Self = Self::of(&[Scalar::Bool]);
+    /// `u32`.
+    pub const U32: Self = Self::of(&[Scalar::U32]);
+    /// `f32`.
+    pub const F32: Self = Self::of(&[Scalar::F32]);
+    /// `idx`.
+    pub const IDX: Self = Self::of(&[Scalar::Idx]);
+    /// Integers of a stated width.
+    pub const SIZED: Self = Self::of(&[
+        Scalar::I8,
+        Scalar::U8,
+        Scalar::I16,
+        Scalar::U16,
+        Scalar::I32,
+        Scalar::U32,
+        Scalar::I64,
+        Scalar::U64,
+    ]);
+    /// All integers.
+    pub const INT: Self = Self::SIZED.or(Self::IDX);
+    /// Floats.
+    pub const FLOAT: Self = Self::of(&[Scalar::F16, Scalar::Bf16, Scalar::F32, Scalar::F64]);
+    /// Floats that have transcendental functions.
+    pub const MATH: Self = Self::of(&[Scalar::F16, Scalar::Bf16, Scalar::F32]);
+    /// Integers and floats.
+    pub const NUMBER: Self = Self::INT.or(Self::FLOAT);
+    /// Integers of a stated width, and `bool`.
+    pub const BITS: Self = Self::SIZED.or(Self::BOOL);
+    /// Types with a form in memory.
+    pub const PLAIN: Self = Self::SIZED.or(Self::FLOAT);
+    /// Types of 32 and 64 bits that atomics work on.
+    pub const ATOMIC: Self = Self::of(&[Scalar::I32, Scalar::U32, Scalar::I64, Scalar::U64, Scalar::F32, Scalar::F64]);
+
+    const fn of(list: &[Scalar]) -> Self {
+        let (mut bits, mut i) = (0, 0);
+        while i < list.len() {
+            bits |= 1 << list[i] as u16;
+            i += 1;
+        }
+        Self(bits)
+    }
+
+    /// Union.
+    pub const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// Whether it holds this type.
+    pub const fn contains(self, s: Scalar) -> bool {
+        self.0 >> s as u16 & 1 == 1
+    }
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = Scalar::ALL.iter().filter(|s| self.contains(**s)).map(|s| s.name()).collect();
+        f.write_str(&names.join(", "))
+    }
+}
+
+/// Address space of a pointer.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum Space {
+    /// The workgroup's LDS (shared memory).
+    Lds,
+    /// Device memory.
+    Global,
+}
+
+impl Space {
+    /// As printed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lds => "lds",
+            Self::Global => "global",
+        }
     }
 }
 
@@ -79,17 +211,24 @@ pub enum Type {
     Scalar(Scalar),
     /// Several elements a lane, side by side in its registers.
     Vector(Scalar, u32),
-    /// Pointer to elements in the workgroup's LDS; arithmetic counts elements.
-    LdsPtr(Scalar),
-    /// A global buffer with its extent; only a kernel parameter has this type.
+    /// Pointer to elements in an address space; arithmetic counts elements.
+    Ptr(Space, Scalar),
+    /// A stretch of global memory with its extent: a kernel parameter, or made by `make_buffer`.
     Buffer(Scalar),
 }
 
 impl Type {
+    /// One `bool`.
+    pub const BOOL: Self = Self::Scalar(Scalar::Bool);
+    /// One `u32`.
+    pub const U32: Self = Self::Scalar(Scalar::U32);
+    /// One `u64`.
+    pub const U64: Self = Self::Scalar(Scalar::U64);
+
     /// The element type.
     pub const fn scalar(self) -> Scalar {
         match self {
-            Self::Scalar(s) | Self::Vector(s, _) | Self::LdsPtr(s) | Self::Buffer(s) => s,
+            Self::Scalar(s) | Self::Vector(s, _) | Self::Ptr(_, s) | Self::Buffer(s) => s,
         }
     }
 
@@ -116,7 +255,7 @@ impl Type {
         match self {
             Self::Scalar(_) => Self::Scalar(scalar),
             Self::Vector(_, n) => Self::Vector(scalar, n),
-            Self::LdsPtr(_) => Self::LdsPtr(scalar),
+            Self::Ptr(space, _) => Self::Ptr(space, scalar),
             Self::Buffer(_) => Self::Buffer(scalar),
         }
     }
@@ -127,7 +266,7 @@ impl fmt::Display for Type {
         match self {
             Self::Scalar(s) => write!(f, "{s}"),
             Self::Vector(s, n) => write!(f, "{s}x{n}"),
-            Self::LdsPtr(s) => write!(f, "lds<{s}>"),
+            Self::Ptr(space, s) => write!(f, "{}<{s}>", space.name()),
             Self::Buffer(s) => write!(f, "buffer<{s}>"),
         }
     }

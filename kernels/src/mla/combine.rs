@@ -201,9 +201,9 @@ mod tests {
             let mut accesses = 0;
             kernel.walk(&mut |inst| {
                 let (buffer, offset, unit, data) = match inst.op {
-                    Op::BufferLoad { buffer, offset, unit } => (buffer, offset, unit, inst.results[0]),
-                    Op::BufferStore { value, buffer, offset, unit } => (buffer, offset, unit, value),
-                    Op::PtrLoad(pointer) => {
+                    Op::BufferLoad { buffer, offset, unit, .. } => (buffer, offset, unit, inst.results[0]),
+                    Op::BufferStore { value, buffer, offset, unit, .. } => (buffer, offset, unit, value),
+                    Op::PtrLoad { pointer, .. } => {
                         let data = kernel.ty(inst.results[0]);
                         assert_eq!(facts.lds_align(pointer, data), data.bytes());
                         return;

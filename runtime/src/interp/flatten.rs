@@ -4,8 +4,8 @@
 //! What execution relies on is checked here, so that a kernel that skipped the verifier gives an error, not a panic.
 
 use lathe_dsl::ir::{
-    Access, BinaryOp, Bits, Block, Inst, Kernel, Location, OffsetUnit, Op, ParamKind, Predicate, Scalar, Type, UnaryOp,
-    Value,
+    Access, BinaryOp, Bits, Block, Inst, Kernel, Location, OffsetUnit, Op, ParamKind, Predicate, Scalar, Space, Type,
+    UnaryOp, Value,
 };
 
 use super::error::Error;
@@ -84,7 +84,7 @@ pub(super) fn flatten(kernel: &Kernel) -> Result<Program, Error> {
 
 fn class(ty: Type) -> Class {
     match ty {
-        Type::LdsPtr(_) => Class::R64,
+        Type::Ptr(..) => Class::R64,
         _ if ty.scalar().bits() == 64 => Class::R64,
         _ => Class::R32,
     }
@@ -288,44 +288,46 @@ impl Flattener<'_> {
             Op::LdsBase(array) => {
                 let (v, ty) = self.result(inst)?;
                 let elem = self.kernel.lds.get(*array as usize).map(|a| a.elem);
-                self.require(elem.map(Type::LdsPtr) == Some(ty), || format!("pointer to LDS array {array} as {ty}"))?;
+                self.require(elem.map(|s| Type::Ptr(Space::Lds, s)) == Some(ty), || {
+                    format!("pointer to LDS array {array} as {ty}")
+                })?;
                 let dst = self.define(v)?;
                 self.emit(Instr::LdsBase { dst, array: *array });
                 Ok(())
             }
             Op::PtrAdd(pointer, count) => {
                 let (v, ty) = self.result(inst)?;
-                self.require(matches!(ty, Type::LdsPtr(_)), || format!("pointer arithmetic gives {ty}"))?;
+                self.require(matches!(ty, Type::Ptr(..)), || format!("pointer arithmetic gives {ty}"))?;
                 let pointer = self.typed(*pointer, ty)?;
                 let count = self.typed(*count, Type::Scalar(Scalar::U32))?;
                 let dst = self.define(v)?;
                 self.emit(Instr::PtrAdd { dst, pointer, count, bytes: ty.scalar().bytes() });
                 Ok(())
             }
-            Op::PtrLoad(pointer) => {
+            Op::PtrLoad { pointer, .. } => {
                 let (v, ty) = self.result(inst)?;
                 let width = self.memory_width(ty)?;
-                let pointer = self.typed(*pointer, Type::LdsPtr(ty.scalar()))?;
+                let pointer = self.typed(*pointer, Type::Ptr(Space::Lds, ty.scalar()))?;
                 let dst = self.define(v)?;
                 self.emit(Instr::LdsLoad { dst, pointer, width, n: ty.lanes() });
                 Ok(())
             }
-            Op::PtrStore { value, pointer } => {
+            Op::PtrStore { value, pointer, .. } => {
                 self.no_result(inst)?;
                 let (value, ty) = self.operand(*value)?;
                 let width = self.memory_width(ty)?;
-                let pointer = self.typed(*pointer, Type::LdsPtr(ty.scalar()))?;
+                let pointer = self.typed(*pointer, Type::Ptr(Space::Lds, ty.scalar()))?;
                 self.emit(Instr::LdsStore { value, pointer, width, n: ty.lanes() });
                 Ok(())
             }
-            Op::BufferLoad { buffer, offset, unit } => {
+            Op::BufferLoad { buffer, offset, unit, .. } => {
                 let (v, ty) = self.result(inst)?;
                 let (param, offset, width, scale) = self.buffer_access(*buffer, *offset, *unit, ty, Access::Write)?;
                 let dst = self.define(v)?;
                 self.emit(Instr::BufferLoad { dst, offset, param, scale, width, n: ty.lanes() });
                 Ok(())
             }
-            Op::BufferStore { value, buffer, offset, unit } => {
+            Op::BufferStore { value, buffer, offset, unit, .. } => {
                 self.no_result(inst)?;
                 let (value, ty) = self.operand(*value)?;
                 let (param, offset, width, scale) = self.buffer_access(*buffer, *offset, *unit, ty, Access::Read)?;
@@ -338,7 +340,8 @@ impl Flattener<'_> {
                 Ok(())
             }
             Op::If { condition, then, otherwise } => self.if_(inst, *condition, then, otherwise),
-            Op::For { lo, hi, step, init, body } => self.for_(inst, *lo, *hi, *step, init, body),
+            Op::For { lo, hi, step, init, body, .. } => self.for_(inst, *lo, *hi, *step, init, body),
+            op => self.malformed(format!("`{}` is not executed yet", op.def().name)),
         }
     }
 
@@ -447,6 +450,7 @@ impl Flattener<'_> {
             Scalar::Bool | Scalar::U16 | Scalar::U32 => {
                 Instr::Compare32 { relation, kind: Compared::Unsigned, dst, a, b, n }
             }
+            s => return self.malformed(format!("comparison of {s} is not executed yet")),
         });
         Ok(())
     }
@@ -736,6 +740,6 @@ fn binary64(op: BinaryOp, scalar: Scalar) -> Option<Binary64> {
         BinaryOp::Maximum => B::MaxU,
         BinaryOp::Minimum if signed => B::MinI,
         BinaryOp::Minimum => B::MinU,
-        BinaryOp::Div | BinaryOp::DivFloor | BinaryOp::RemFloor => return None,
+        _ => return None,
     })
 }

@@ -263,7 +263,7 @@ fn pointers_travel_through_branches_loops_and_selects() {
     b.void(Op::Barrier);
     let bit = b.binary(BinaryOp::And, t, one);
     let odd = b.compare(Predicate::Eq, bit, one);
-    let ptr = Type::LdsPtr(Scalar::U32);
+    let ptr = Type::Ptr(Space::Lds, Scalar::U32);
     let selected = b.op(Op::Select { condition: odd, on_true: y, on_false: x }, ptr);
     let p = b.if_else(odd, &[ptr], |_| vec![y], |_| vec![selected])[0];
     let p = b.for_((zero, t, 1), &[p], |b, _, c| vec![b.ptr(c[0], one)])[0];

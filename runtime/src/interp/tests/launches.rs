@@ -218,7 +218,7 @@ fn malformed_kernels_are_errors_not_panics() {
     refused(b, "k.rs:2:1: kernel `k`: f32 converted to u32");
 
     let mut b = Build::new(32, 1, 1);
-    b.op(Op::LdsBase(0), Type::LdsPtr(Scalar::U32));
+    b.op(Op::LdsBase(0), Type::Ptr(Space::Lds, Scalar::U32));
     refused(b, "k.rs:1:1: kernel `k`: pointer to LDS array 0 as lds<u32>");
 
     let mut b = Build::new(32, 1, 1);

@@ -35,8 +35,27 @@ fn element_offsets_count_the_accessed_element_and_byte_offsets_bytes() {
     let (two, three, eight, six) = (b.u32(2), b.u32(3), b.u32(8), b.u32(6));
     // Element 3 of u16 is byte 6.
     let h = b.load(x, three, U16);
-    b.void(Op::BufferStore { value: h, buffer: y, offset: six, unit: OffsetUnit::Bytes });
-    let w = b.op(Op::BufferLoad { buffer: x, offset: eight, unit: OffsetUnit::Bytes }, U32);
+    b.void(Op::BufferStore {
+        value: h,
+        buffer: y,
+        offset: six,
+        unit: OffsetUnit::Bytes,
+        scalar: None,
+        mask: None,
+        cache: Cache::default(),
+    });
+    let w = b.op(
+        Op::BufferLoad {
+            buffer: x,
+            offset: eight,
+            unit: OffsetUnit::Bytes,
+            scalar: None,
+            mask: None,
+            fill: None,
+            cache: Cache::default(),
+        },
+        U32,
+    );
     b.store(w, y, two);
     let (input, output) = (from_words(&[0x1111_0000, 0xABCD_2222, 0x3333_4444, 5]), GlobalBuffer::zeroed(16));
     run_with(&b.finish(), &[&input, &output]);
@@ -106,7 +125,18 @@ fn misaligned_and_uninitialised_accesses_are_found_and_work() {
     let x = b.buffer("x", Scalar::U32, 4, Access::Read);
     let y = b.buffer("y", Scalar::U32, 4, Access::ReadWrite);
     let (t, two) = (b.tid(), b.u32(2));
-    let w = b.op(Op::BufferLoad { buffer: x, offset: two, unit: OffsetUnit::Bytes }, U32);
+    let w = b.op(
+        Op::BufferLoad {
+            buffer: x,
+            offset: two,
+            unit: OffsetUnit::Bytes,
+            scalar: None,
+            mask: None,
+            fill: None,
+            cache: Cache::default(),
+        },
+        U32,
+    );
     b.store(w, y, t);
     let _ = b.load(y, two, U32);
     let (input, output) = (from_words(&[0x2211_0000, 0x0000_4433, 0, 0]), GlobalBuffer::uninit(16));

@@ -8,8 +8,8 @@ mod ops;
 mod random;
 
 use lathe_dsl::ir::{
-    Access, Axis, BinaryOp, Bits, Block, Inst, Kernel, Launch, LdsArray, Location, OffsetUnit, Op, OpNumber, Param,
-    ParamKind, Predicate, Scalar, Type, Value,
+    Access, Axis, BinaryOp, Bits, Block, Cache, FastMath, Inst, Kernel, Launch, LdsArray, Location, Memory, OffsetUnit,
+    Op, OpNumber, Param, ParamKind, Predicate, Scalar, Space, Type, Unroll, Value,
 };
 
 use super::{ArgValue, Error, Fault, GlobalBuffer, Options, Program, Report, launch};
@@ -33,6 +33,7 @@ impl Build {
             name: "k".into(),
             wave,
             launch: Launch::linear(grid, block),
+            fast_math: FastMath::STRICT,
             params: vec![],
             lds: vec![],
             values: vec![],
@@ -65,7 +66,7 @@ impl Build {
 
     pub(super) fn lds(&mut self, name: &'static str, elem: Scalar, len: u32) -> Value {
         self.kernel.lds.push(LdsArray { name, elem, len, align: 16 });
-        self.op(Op::LdsBase(self.kernel.lds.len() as u32 - 1), Type::LdsPtr(elem))
+        self.op(Op::LdsBase(self.kernel.lds.len() as u32 - 1), Type::Ptr(Space::Lds, elem))
     }
 
     fn number(&mut self) -> OpNumber {
@@ -133,11 +134,30 @@ impl Build {
     }
 
     pub(super) fn load(&mut self, buffer: Value, offset: Value, ty: Type) -> Value {
-        self.op(Op::BufferLoad { buffer, offset, unit: OffsetUnit::Elements }, ty)
+        self.op(
+            Op::BufferLoad {
+                buffer,
+                offset,
+                unit: OffsetUnit::Elements,
+                scalar: None,
+                mask: None,
+                fill: None,
+                cache: Cache::default(),
+            },
+            ty,
+        )
     }
 
     pub(super) fn store(&mut self, value: Value, buffer: Value, offset: Value) {
-        self.void(Op::BufferStore { value, buffer, offset, unit: OffsetUnit::Elements });
+        self.void(Op::BufferStore {
+            value,
+            buffer,
+            offset,
+            unit: OffsetUnit::Elements,
+            scalar: None,
+            mask: None,
+            cache: Cache::default(),
+        });
     }
 
     pub(super) fn ptr(&mut self, base: Value, n: Value) -> Value {
@@ -146,11 +166,11 @@ impl Build {
     }
 
     pub(super) fn ptr_store(&mut self, value: Value, pointer: Value) {
-        self.void(Op::PtrStore { value, pointer });
+        self.void(Op::PtrStore { value, pointer, memory: Memory::default() });
     }
 
     pub(super) fn ptr_load(&mut self, pointer: Value, ty: Type) -> Value {
-        self.op(Op::PtrLoad(pointer), ty)
+        self.op(Op::PtrLoad { pointer: pointer, memory: Memory::default() }, ty)
     }
 
     /// Flat index of the thread in the whole one-dimensional launch.
@@ -205,7 +225,7 @@ impl Build {
         let params = std::iter::once(index).chain(carried.iter().copied()).collect();
         let body = self.region(params, |b| body(b, index, &carried));
         let results: Vec<Value> = types.iter().map(|t| self.value(*t)).collect();
-        self.push(Op::For { lo, hi, step, init: init.to_vec(), body }, results.clone());
+        self.push(Op::For { lo, hi, step, init: init.to_vec(), unroll: Unroll::Auto, body }, results.clone());
         results
     }
 

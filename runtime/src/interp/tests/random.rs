@@ -201,7 +201,7 @@ impl Walk<'_> {
                 self.block(taken);
                 self.yields(taken)
             }
-            Op::For { lo, hi, step, init, body } => {
+            Op::For { lo, hi, step, init, body, unroll: Unroll::Auto } => {
                 let mut carried: Vec<Vec<u64>> = init.iter().map(|v| self.get(*v)).collect();
                 for i in (self.one(*lo)..self.one(*hi)).step_by(*step as usize) {
                     self.values.insert(body.params[0], vec![i]);
