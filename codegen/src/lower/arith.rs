@@ -229,10 +229,6 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
                 e.gather(ty, &elements)
             }
             Op::Extract(vector, index) => e.extract(ty.scalar(), self.get(*vector)?, *index),
-            Op::LdsBase(array) => self.lds_base(*array),
-            Op::PtrAdd(pointer, count) => self.pointer_add(*pointer, *count),
-            Op::PtrLoad { pointer, .. } => self.pointer_load(*pointer, ty),
-            Op::BufferLoad { buffer, offset, unit, .. } => self.buffer_load(*buffer, *offset, *unit, ty),
             op => Err(format!("`{}` is not lowered yet", op.def().name)),
         }
     }

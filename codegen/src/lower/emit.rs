@@ -108,7 +108,9 @@ impl<'c, 'a> Emitter<'c, 'a> {
     pub fn scalar(&self, s: ir::Scalar) -> Type<'c> {
         match s {
             ir::Scalar::Bf16 => Type::bfloat16(self.context),
+            ir::Scalar::F16 => Type::float16(self.context),
             ir::Scalar::F32 => Type::float32(self.context),
+            ir::Scalar::F64 => Type::float64(self.context),
             s => self.int(s.bits()),
         }
     }
@@ -118,8 +120,8 @@ impl<'c, 'a> Emitter<'c, 'a> {
         match t {
             ir::Type::Scalar(s) => self.scalar(s),
             ir::Type::Vector(s, n) => Type::vector(&[u64::from(n)], self.scalar(s)),
-            ir::Type::Ptr(..) => llvm::r#type::pointer(self.context, LDS),
-            ir::Type::Buffer(_) => llvm::r#type::pointer(self.context, GLOBAL),
+            ir::Type::Ptr(ir::Space::Lds, _) => llvm::r#type::pointer(self.context, LDS),
+            ir::Type::Ptr(ir::Space::Global, _) | ir::Type::Buffer(_) => llvm::r#type::pointer(self.context, GLOBAL),
         }
     }
 
@@ -160,7 +162,9 @@ impl<'c, 'a> Emitter<'c, 'a> {
         let element = match scalar {
             // Written as bits, so that a NaN keeps its payload.
             ir::Scalar::Bf16 => self.attribute(&format!("0x{bits:04X} : bf16"))?,
+            ir::Scalar::F16 => self.attribute(&format!("0x{bits:04X} : f16"))?,
             ir::Scalar::F32 => self.attribute(&format!("0x{bits:08X} : f32"))?,
+            ir::Scalar::F64 => self.attribute(&format!("0x{bits:016X} : f64"))?,
             // MLIR wants the value as it reads in the type's own width.
             s => self.int_attribute(s.bits(), sign_extend(bits, s.bits())),
         };
@@ -234,11 +238,6 @@ impl<'c, 'a> Emitter<'c, 'a> {
             ("elem_type", TypeAttribute::new(element).into()),
         ];
         self.value("llvm.getelementptr", &operands, pointer.r#type(), &attributes)
-    }
-
-    /// An LLVM load with a known alignment in bytes.
-    pub fn load(&self, pointer: Value<'c, 'a>, ty: Type<'c>, align: u64) -> Result<Value<'c, 'a>> {
-        self.value("llvm.load", &[pointer], ty, &[("alignment", self.int_attribute(64, align as i64))])
     }
 
     /// An LLVM store with a known alignment in bytes.

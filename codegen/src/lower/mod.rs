@@ -5,19 +5,33 @@
 //! location is line N of the file `NAME.kir`, N being the Kernel IR operation it came from.
 
 mod arith;
+pub mod atomic;
+pub mod buffer;
+mod call;
 mod control;
 pub mod emit;
+pub mod lanes;
 pub mod memory;
+pub mod native;
+mod params;
+mod pointer;
+mod sched;
+mod uniform;
+mod words;
+
+use std::collections::HashMap;
 
 use lathe_dsl::facts::Facts;
-use lathe_dsl::ir::{self, Access, Kernel, OpNumber, ParamKind};
+use lathe_dsl::ir::{self, Kernel, OpNumber, ParamKind};
 use melior::Context;
 use melior::dialect::llvm;
-use melior::ir::attribute::{ArrayAttribute, DictionaryAttribute, TypeAttribute};
+use melior::ir::attribute::{ArrayAttribute, TypeAttribute};
 use melior::ir::r#type::FunctionType;
-use melior::ir::{Attribute, Identifier, Location, Module, Value};
+use melior::ir::{Location, Module, Value};
 
+use self::buffer::Buffer;
 use self::emit::{Emitter, GLOBAL, Result};
+use self::uniform::Uniform;
 use crate::target::Backend;
 
 /// What went wrong, and at which operation.
@@ -51,8 +65,13 @@ pub struct Lowering<'c, 'a, 'k> {
     kernel: &'k Kernel,
     backend: &'k dyn Backend,
     facts: Facts,
+    uniform: Uniform,
+    constants: Vec<Option<u64>>,
+    /// Whether every lane of a wave surely runs at the current place.
+    whole: bool,
     file: String,
     values: Vec<Option<Value<'c, 'a>>>,
+    buffers: HashMap<ir::Value, Buffer<'c, 'a>>,
 }
 
 /// Lowers a verified kernel into an empty module.
@@ -72,8 +91,12 @@ pub fn lower<'c: 'a, 'a>(
         kernel,
         backend,
         facts: Facts::of(kernel),
+        uniform: Uniform::of(kernel),
+        constants: uniform::constants(kernel),
+        whole: true,
         file,
         values: vec![None; kernel.values.len()],
+        buffers: HashMap::new(),
     };
     lowering.declare_lds(&gpu_module)?;
     lowering.emit = lowering.function(&gpu_module)?;
@@ -96,7 +119,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
                 ParamKind::Scalar(s) => module.scalar(s),
             })
             .collect();
-        let attributes: Vec<_> = self.kernel.params.iter().map(|p| param_attributes(module, p.kind)).collect();
+        let attributes = params::attributes(module, self.kernel);
         let mut function = vec![
             ("sym_name", module.string(&self.kernel.name)),
             ("function_type", TypeAttribute::new(FunctionType::new(context, &types, &[]).into()).into()),
@@ -108,19 +131,6 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         module.enter(operation, 0, &types)
     }
 
-    /// Makes the parameters' values.
-    fn open_params(&mut self) -> Result<()> {
-        for (i, p) in self.kernel.params.iter().enumerate() {
-            let argument = self.emit.param(i)?;
-            let value = match p.kind.buffer_bytes() {
-                Some(bytes) => self.backend.open_buffer(&self.emit, argument, bytes)?,
-                None => argument,
-            };
-            self.values[i] = Some(value);
-        }
-        Ok(())
-    }
-
     fn location_of(&self, op: OpNumber) -> Location<'c> {
         Location::new(self.emit.context, &self.file, op.0 as usize, 0)
     }
@@ -129,30 +139,12 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         self.values.get(v.index()).copied().flatten().ok_or_else(|| format!("{v:?} is used before it is defined"))
     }
 
+    /// The bits of a value that is a constant.
+    fn constant(&self, v: ir::Value) -> Option<u64> {
+        self.constants.get(v.index()).copied().flatten()
+    }
+
     fn set(&mut self, v: ir::Value, value: Value<'c, 'a>) {
         self.values[v.index()] = Some(value);
     }
-}
-
-/// What LLVM may assume of a parameter.
-fn param_attributes<'c>(e: &Emitter<'c, '_>, kind: ParamKind) -> Attribute<'c> {
-    let unit = e.unit();
-    let mut attributes = vec![("llvm.noundef", unit)];
-    if let ParamKind::Buffer { access, align, .. } = kind {
-        // Buffers of one launch do not overlap unless none of them is written.
-        attributes.push(("llvm.noalias", unit));
-        attributes.push(("llvm.align", e.int_attribute(64, i64::from(align))));
-        match access {
-            Access::Read => attributes.push(("llvm.readonly", unit)),
-            Access::Write => attributes.push(("llvm.writeonly", unit)),
-            Access::ReadWrite => {}
-        }
-        // An empty buffer may be a null pointer.
-        if let Some(bytes @ 1..) = kind.buffer_bytes() {
-            attributes.push(("llvm.nonnull", unit));
-            attributes.push(("llvm.dereferenceable", e.int_attribute(64, bytes as i64)));
-        }
-    }
-    let named: Vec<_> = attributes.into_iter().map(|(n, a)| (Identifier::new(e.context, n), a)).collect();
-    DictionaryAttribute::new(e.context, &named).into()
 }
