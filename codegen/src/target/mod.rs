@@ -5,16 +5,21 @@ mod nvptx;
 
 use lathe_dsl::artifact::Resources;
 use lathe_dsl::ir::{Axis, Kernel, UnaryOp};
+use lathe_dsl::target::Chip;
 use lathe_dsl::{Arch, Target};
 use melior::ir::{Type, Value};
 
+use crate::lower::Blame;
 use crate::lower::emit::{Emitter, Named, Result};
 use crate::lower::memory::BufferAccess;
 
 /// A code generator's target.
 pub trait Backend: Sync {
+    /// The chip.
+    fn chip(&self) -> &'static Chip;
+
     /// Refuses what verified Kernel IR may hold but this target cannot do.
-    fn check(&self, kernel: &Kernel) -> std::result::Result<(), String>;
+    fn check(&self, kernel: &Kernel) -> std::result::Result<(), Blame>;
 
     /// Launch facts, as attributes of the kernel function.
     fn kernel_attributes<'c>(&self, e: &Emitter<'c, '_>, kernel: &Kernel) -> Result<Vec<Named<'c>>>;
@@ -80,10 +85,11 @@ pub enum Output {
 }
 
 /// The code generator that serves a chip.
-pub fn backend(target: Target) -> &'static dyn Backend {
-    match target.chip().arch {
-        Arch::Amdgpu => &amdgpu::Amdgpu,
-        Arch::Nvptx => &nvptx::Nvptx,
+pub fn backend(target: Target) -> Box<dyn Backend> {
+    let chip = target.chip();
+    match chip.arch {
+        Arch::Amdgpu => Box::new(amdgpu::Amdgpu { chip }),
+        Arch::Nvptx => Box::new(nvptx::Nvptx { chip }),
     }
 }
 

@@ -3,11 +3,13 @@
 use lathe_dsl::Target;
 use lathe_dsl::artifact::Resources;
 use lathe_dsl::ir::{Axis, Kernel, MAX_BUFFER_BYTES, UnaryOp};
+use lathe_dsl::target::Chip;
 use melior::dialect::llvm;
 use melior::ir::attribute::DenseI32ArrayAttribute;
 use melior::ir::{Type, Value};
 
 use super::{Backend, Output, range};
+use crate::lower::Blame;
 use crate::lower::emit::{Emitter, Named, Result};
 use crate::lower::memory::{Bounds, BufferAccess, in_range};
 use crate::{link, resources};
@@ -21,7 +23,9 @@ const DESCRIPTOR_WORD3: i64 = 0x27000;
 /// A byte offset outside every buffer.
 const OUT_OF_RANGE: u32 = MAX_BUFFER_BYTES as u32;
 
-pub struct Amdgpu;
+pub struct Amdgpu {
+    pub chip: &'static Chip,
+}
 
 impl Amdgpu {
     /// Byte offset of an access, such that the hardware's check gives the access its exact meaning.
@@ -46,7 +50,11 @@ impl Amdgpu {
 }
 
 impl Backend for Amdgpu {
-    fn check(&self, _: &Kernel) -> std::result::Result<(), String> {
+    fn chip(&self) -> &'static Chip {
+        self.chip
+    }
+
+    fn check(&self, _: &Kernel) -> std::result::Result<(), Blame> {
         Ok(())
     }
 

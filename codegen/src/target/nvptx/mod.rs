@@ -3,18 +3,19 @@
 use lathe_dsl::Target;
 use lathe_dsl::artifact::Resources;
 use lathe_dsl::ir::{Axis, Kernel, UnaryOp};
+use lathe_dsl::target::Chip;
 use melior::ir::attribute::DenseI32ArrayAttribute;
 use melior::ir::{Type, Value};
 
 use super::{Backend, Output, range};
+use crate::lower::Blame;
 use crate::lower::emit::{Emitter, GepIndex, Named, Result};
 use crate::lower::memory::{Bounds, BufferAccess, in_range, load_if, store_if};
 use crate::resources;
 
-/// Most statically allocated shared memory of a workgroup that `ptxas` takes, in bytes.
-const STATIC_SHARED: u32 = 48 * 1024;
-
-pub struct Nvptx;
+pub struct Nvptx {
+    pub chip: &'static Chip,
+}
 
 impl Nvptx {
     /// Address of an access, in 64 bits.
@@ -25,13 +26,12 @@ impl Nvptx {
 }
 
 impl Backend for Nvptx {
-    fn check(&self, kernel: &Kernel) -> std::result::Result<(), String> {
-        match kernel.lds_layout().1 {
-            bytes if bytes > STATIC_SHARED => Err(format!(
-                "needs {bytes} bytes of LDS; NVIDIA targets take at most {STATIC_SHARED} bytes for now (more needs dynamic shared memory)"
-            )),
-            _ => Ok(()),
-        }
+    fn chip(&self) -> &'static Chip {
+        self.chip
+    }
+
+    fn check(&self, _: &Kernel) -> std::result::Result<(), Blame> {
+        Ok(())
     }
 
     fn kernel_attributes<'c>(&self, e: &Emitter<'c, '_>, kernel: &Kernel) -> Result<Vec<Named<'c>>> {
