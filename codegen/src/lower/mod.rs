@@ -10,6 +10,7 @@ mod arith_float;
 mod arith_int;
 mod control;
 pub mod emit;
+mod math;
 pub mod memory;
 
 use lathe_dsl::facts::Facts;

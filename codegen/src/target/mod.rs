@@ -63,8 +63,8 @@ pub trait Backend: Sync {
 
     // Arithmetic.
 
-    /// The chip's own instruction for a `hw_…` operation on one `f32`; `flush` allows it to flush subnormals, `flags` are
-    /// what the operation carries.
+    /// The chip's own instruction for a `hw_…` operation, or for an approximate sine or cosine, of one `f32`; `flush` allows
+    /// it to flush subnormals, `flags` are what the operation carries.
     fn hardware<'c, 'a>(
         &self,
         e: &Emitter<'c, 'a>,

@@ -2,8 +2,8 @@
 
 use lathe_dsl::Target;
 use lathe_dsl::artifact::Resources;
-use lathe_dsl::ir::{Axis, Kernel, MAX_BUFFER_BYTES, UnaryOp};
-use lathe_dsl::target::Chip;
+use lathe_dsl::ir::{self, Axis, Kernel, MAX_BUFFER_BYTES, Scalar, UnaryOp};
+use lathe_dsl::target::{Chip, Generation};
 use melior::dialect::llvm;
 use melior::ir::attribute::DenseI32ArrayAttribute;
 use melior::ir::{Type, Value};
@@ -17,8 +17,14 @@ use crate::{link, resources};
 /// LLVM address space of buffer descriptors.
 const BUFFER: u32 = 8;
 
-/// Word 3 of a raw buffer descriptor on CDNA: 32-bit data format, no swizzle, no typed conversion.
-const DESCRIPTOR_WORD3: i64 = 0x27000;
+/// Word 3 of a raw buffer descriptor: 32-bit data format, no swizzle, no typed conversion.
+///
+/// RDNA also wants bit 24, and its out-of-bounds select (bits 28, 29) set to 3: an access is outside if its offset and
+/// size pass `num_records`. 2, as some descriptors have it, turns the check off. Source: RDNA 4 ISA, buffer resource;
+/// MLIR's `convert-amdgpu-to-rocdl` writes the same with and without `boundsCheck`.
+const fn descriptor_word3(generation: Generation) -> i64 {
+    if generation.is_gfx9() { 0x27000 } else { 0x27000 | 1 << 24 | 3 << 28 }
+}
 
 /// A byte offset outside every buffer.
 const OUT_OF_RANGE: u32 = MAX_BUFFER_BYTES as u32;
@@ -79,7 +85,7 @@ impl Backend for Amdgpu {
 
     fn open_buffer<'c, 'a>(&self, e: &Emitter<'c, 'a>, pointer: Value<'c, 'a>, bytes: u64) -> Result<Value<'c, 'a>> {
         let operands =
-            [pointer, e.int_const(16, 0)?, e.int_const(64, bytes as i64)?, e.int_const(32, DESCRIPTOR_WORD3)?];
+            [pointer, e.int_const(16, 0)?, e.int_const(64, bytes as i64)?, e.int_const(32, descriptor_word3(self.chip.generation))?];
         e.value("rocdl.make.buffer.rsrc", &operands, llvm::r#type::pointer(e.context, BUFFER), &[])
     }
 
@@ -134,6 +140,15 @@ impl Backend for Amdgpu {
         _: bool,
         flags: &[Named<'c>],
     ) -> Result<Value<'c, 'a>> {
+        let single = Type::float32(e.context);
+        if let UnaryOp::Sin | UnaryOp::Cos = op {
+            // The instructions take turns instead of radians, of one turn.
+            let turn = e.float_constant(ir::Type::Scalar(Scalar::F32), std::f32::consts::FRAC_1_PI / 2.0)?;
+            let turns = e.same("arith.mulf", &[x, turn])?;
+            let part = e.intrinsic("llvm.amdgcn.fract.f32", &[turns], single, flags)?;
+            let name = if op == UnaryOp::Sin { "llvm.amdgcn.sin.f32" } else { "llvm.amdgcn.cos.f32" };
+            return e.intrinsic(name, &[part], single, flags);
+        }
         let name = match op {
             UnaryOp::HwExp2 => "llvm.amdgcn.exp2.f32",
             UnaryOp::HwLog2 => "llvm.amdgcn.log.f32",
@@ -142,6 +157,6 @@ impl Backend for Amdgpu {
             UnaryOp::HwSqrt => "llvm.amdgcn.sqrt.f32",
             op => return Err(format!("`{op}` is no instruction")),
         };
-        e.intrinsic(name, &[x], Type::float32(e.context), flags)
+        e.intrinsic(name, &[x], single, flags)
     }
 }

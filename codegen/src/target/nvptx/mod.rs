@@ -130,6 +130,10 @@ impl Backend for Nvptx {
                     [("asm_string", e.string("rcp.approx.f32 $0, $1;")), ("constraints", e.string("=f,f"))];
                 return e.value("llvm.inline_asm", &[x], single, &attributes);
             }
+            (UnaryOp::Sin, false) => "llvm.nvvm.sin.approx.f",
+            (UnaryOp::Sin, true) => "llvm.nvvm.sin.approx.ftz.f",
+            (UnaryOp::Cos, false) => "llvm.nvvm.cos.approx.f",
+            (UnaryOp::Cos, true) => "llvm.nvvm.cos.approx.ftz.f",
             (op, _) => return Err(format!("`{op}` is no instruction")),
         };
         e.intrinsic(name, &[x], single, flags)
