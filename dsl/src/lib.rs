@@ -50,6 +50,7 @@ mod error;
 pub mod facts;
 pub mod ir;
 pub mod kernel;
+pub mod math;
 pub mod numerics;
 pub mod target;
 pub mod verify;

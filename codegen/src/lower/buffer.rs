@@ -66,7 +66,7 @@ pub struct BufferAccess<'c, 'a> {
     pub buffer: Buffer<'c, 'a>,
     /// Offset in units: `offset_bits` wide, unsigned.
     pub offset: Value<'c, 'a>,
-    /// 32, or 64 of an `idx`.
+    /// 32, or 64 of an `idx` that may need them.
     pub offset_bits: u32,
     /// Largest offset there can be, in units.
     pub max_offset: u64,
@@ -242,7 +242,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         let (min, max) = (fact.min.min(ir::MAX_BUFFER_BYTES), fact.max.min(ir::MAX_BUFFER_BYTES));
         let value = match min == max {
             true => None,
-            false => Some(e.resize(self.get(bytes)?, self.kernel.ty(bytes).scalar().bits(), 64, false)?),
+            false => Some(e.resize(self.get(bytes)?, self.work_type(&[bytes]).scalar().bits(), 64, false)?),
         };
         let elem = self.kernel.ty(result).scalar().bytes();
         let extent = Extent { value, min, max };
@@ -267,7 +267,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         Ok(BufferAccess {
             buffer,
             offset: self.get(place.offset)?,
-            offset_bits: self.kernel.ty(place.offset).scalar().bits(),
+            offset_bits: self.work_type(&[place.offset]).scalar().bits(),
             max_offset: offset.max,
             scale: unit,
             scalar: match (place.scalar, scalar) {

@@ -44,7 +44,7 @@ impl<'c, 'a> Emitter<'c, 'a> {
 
     /// Calls an LLVM intrinsic with one result.
     pub fn call(&self, name: &str, args: &[Value<'c, 'a>], result: Type<'c>) -> Result<Value<'c, 'a>> {
-        self.intrinsic_call(name, args, &[result]).map(|r| r[0])
+        self.intrinsic(name, args, result, &[])
     }
 
     /// Calls an LLVM intrinsic with any number of results.

@@ -60,7 +60,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             op if inst.results.is_empty() => self.effect(op).map_err(blame),
             op => {
                 let [result] = inst.results[..] else { return Err(blame("has not one result".into())) };
-                let value = match self.access_or_exchange(op, self.kernel.ty(result)).map_err(blame)? {
+                let value = match self.access_or_exchange(op, result).map_err(blame)? {
                     Some(value) => value,
                     None => self.simple(op, result).map_err(blame)?,
                 };
@@ -105,8 +105,8 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
     }
 
     /// Operations with one result that touch memory, pointers or other lanes; `None` for all others.
-    fn access_or_exchange(&self, op: &Op, ty: ir::Type) -> Result<Option<Value<'c, 'a>>> {
-        let e = &self.emit;
+    fn access_or_exchange(&self, op: &Op, result: ir::Value) -> Result<Option<Value<'c, 'a>>> {
+        let (e, ty) = (&self.emit, self.kernel.ty(result));
         let value = match op {
             Op::LaneId => self.backend.lane_id(&self.lanes()),
             Op::LdsBase(array) => self.lds_base(*array),
@@ -145,7 +145,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
                 self.buffer_atomic(&place, kind.0, *value, *scope)
             }
             Op::LaneShuffle { op, value, amount, width } => self.lane_shuffle(*op, *value, *amount, *width),
-            Op::Butterfly { op, value, offset, width } => self.butterfly(*op, *value, *offset, *width),
+            Op::Butterfly { op, value, offset, width } => self.butterfly(*op, *value, *offset, *width, result),
             Op::Ballot(condition) => self.ballot(*condition),
             Op::ReadFirstLane(value) => self.read_first_lane(*value),
             Op::ReadLane(value, lane) => self.read_lane(*value, *lane),
@@ -161,35 +161,68 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         value.map(Some)
     }
 
-    /// Lowers a nested block into `place` and ends it with its yields.
-    fn nested(&mut self, block: &ir::Block, place: Emitter<'c, 'a>, whole: bool, end: &str) -> Outcome<()> {
+    /// Lowers a nested block into `place` and ends it with its yields, in these types.
+    fn nested(
+        &mut self,
+        block: &ir::Block,
+        place: Emitter<'c, 'a>,
+        whole: bool,
+        end: &str,
+        types: &[ir::Type],
+    ) -> Outcome<()> {
         let outer = std::mem::replace(&mut self.emit, place);
         let whole = std::mem::replace(&mut self.whole, whole);
         self.block(block)?;
         self.whole = whole;
+        let yields = self.gets(&block.yields, types);
         let place = std::mem::replace(&mut self.emit, outer);
-        let yields = block.yields.iter().map(|v| self.get(*v)).collect::<Result<Vec<_>>>();
         yields.and_then(|y| place.op(end, &y, &[], &[])).map(drop).map_err(|m| Blame { op: None, message: m })
+    }
+
+    /// Values in these types.
+    fn gets(&self, values: &[ir::Value], types: &[ir::Type]) -> Result<Vec<Value<'c, 'a>>> {
+        if values.len() != types.len() {
+            return Err(format!("{} values for {}", values.len(), types.len()));
+        }
+        values.iter().zip(types).map(|(v, t)| self.get_in(*v, *t)).collect()
+    }
+
+    /// Types that values of two lists share.
+    fn joint(&self, a: &[ir::Value], b: &[ir::Value]) -> Vec<ir::Type> {
+        a.iter().zip(b).map(|(a, b)| self.work_type(&[*a, *b])).collect()
+    }
+
+    fn mlir(&self, types: &[ir::Type]) -> Vec<Type<'c>> {
+        types.iter().map(|t| self.emit.ty(*t)).collect()
+    }
+
+    /// Names the parameters of a block, from the one with this index on.
+    fn open(&mut self, inside: &Emitter<'c, 'a>, params: &[ir::Value], first: usize, types: &[ir::Type]) -> Result<()> {
+        for (i, (p, ty)) in params.iter().zip(types).enumerate() {
+            let outer = std::mem::replace(&mut self.emit, *inside);
+            let value = inside.param(first + i).and_then(|v| self.fit(v, *ty, *p));
+            self.emit = outer;
+            self.set(*p, value?);
+        }
+        Ok(())
     }
 
     fn if_(&mut self, inst: &Inst, condition: ir::Value, then: &ir::Block, otherwise: &ir::Block) -> Outcome<()> {
         let blame = |message| Blame { op: Some(inst.number), message };
         let e = self.emit;
-        let types = self.types(&inst.results);
+        let types = self.joint(&inst.results, &inst.results);
         let whole = self.whole && self.uniform.holds(condition);
         let condition = self.get(condition).map_err(blame)?;
-        let branch = e.op_with_regions("scf.if", &[condition], &types, &[], 2).map_err(blame)?;
-        self.nested(then, e.enter(branch, 0, &[]).map_err(blame)?, whole, "scf.yield")?;
+        let branch = e.op_with_regions("scf.if", &[condition], &self.mlir(&types), &[], 2).map_err(blame)?;
+        self.nested(then, e.enter(branch, 0, &[]).map_err(blame)?, whole, "scf.yield", &types)?;
         if !(otherwise.insts.is_empty() && types.is_empty()) {
-            self.nested(otherwise, e.enter(branch, 1, &[]).map_err(blame)?, whole, "scf.yield")?;
+            self.nested(otherwise, e.enter(branch, 1, &[]).map_err(blame)?, whole, "scf.yield", &types)?;
         }
-        self.set_results(inst, branch).map_err(blame)
+        self.set_results(inst, branch, &types).map_err(blame)
     }
 
-    /// How a loop counts without wrapping: the last index plus the step must fit.
-    fn counter(&self, l: &Loop<'_>) -> Counter {
-        let scalar = self.kernel.ty(l.lo).scalar();
-        let (bits, signed) = (scalar.bits(), scalar.is_signed());
+    /// How a loop counts without wrapping, given its index's own bits: the last index plus the step must fit.
+    fn counter(&self, l: &Loop<'_>, bits: u32, signed: bool) -> Counter {
         let most = u64::MAX >> (64 - bits + u32::from(signed));
         // Facts are about unsigned numbers; a negative end is one beyond `most`.
         let end = self.facts.get(l.hi).max.min(most);
@@ -205,34 +238,31 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
 
     fn for_(&mut self, inst: &Inst, l: &Loop<'_>) -> Outcome<()> {
         let blame = |message| Blame { op: Some(inst.number), message };
+        let Some((index, carried)) = l.body.params.split_first() else {
+            return Err(blame("a loop without an index".into()));
+        };
         if l.unroll == Unroll::Full
             && let Some(indices) = self.known_indices(l)
         {
             return self.unrolled(inst, l, &indices);
         }
         let e = self.emit;
-        let scalar = self.kernel.ty(l.lo).scalar();
-        let (own, signed) = (scalar.bits(), scalar.is_signed());
-        let counter = self.counter(l);
+        let own = self.work_type(&[l.lo, l.hi, *index]);
+        let (own_bits, signed) = (own.scalar().bits(), own.scalar().is_signed());
+        let counter = self.counter(l, own_bits, signed);
         let whole = self.whole && self.uniform.holds(l.lo) && self.uniform.holds(l.hi);
-        let (lo, hi) = (self.get(l.lo).map_err(blame)?, self.get(l.hi).map_err(blame)?);
-        let range = match counter {
-            Counter::Index(bits) => [lo, hi, e.int_const(bits, i64::from(l.step)).map_err(blame)?].map(Ok),
-            Counter::Iterations => {
-                let n = self.iterations([lo, hi], l.step, signed).map_err(blame)?;
-                [e.word64(0), Ok(n), e.word64(1)]
+        let [lo, hi] = [l.lo, l.hi].map(|v| self.get_in(v, own));
+        let (lo, hi) = (lo.map_err(blame)?, hi.map_err(blame)?);
+        let (bits, range) = match counter {
+            Counter::Index(bits) => {
+                let resize = |v| e.resize(v, own_bits, bits, signed);
+                (bits, [resize(lo), resize(hi), e.int_const(bits, i64::from(l.step))])
             }
+            Counter::Iterations => (64, [e.word64(0), self.iterations([lo, hi], l.step, signed), e.word64(1)]),
         };
+        let types = self.joint(&inst.results, carried);
         let mut operands = range.into_iter().collect::<Result<Vec<_>>>().map_err(blame)?;
-        if let Counter::Index(bits) = counter {
-            for v in &mut operands[..2] {
-                *v = e.resize(*v, own, bits, signed).map_err(blame)?;
-            }
-        }
-        for v in l.init {
-            operands.push(self.get(*v).map_err(blame)?);
-        }
-        let types = self.types(&inst.results);
+        operands.extend(self.gets(l.init, &types).map_err(blame)?);
         let mut attributes = vec![];
         if !signed || counter == Counter::Iterations {
             attributes.push(("unsignedCmp", e.unit()));
@@ -240,23 +270,22 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         if let Some(annotation) = annotation(l.unroll) {
             attributes.push(("llvm.loop_annotation", e.attribute(annotation).map_err(blame)?));
         }
-        let loop_ = e.op_with_regions("scf.for", &operands, &types, &attributes, 1).map_err(blame)?;
-        let bits = if let Counter::Index(bits) = counter { bits } else { 64 };
-        let params: Vec<_> = std::iter::once(e.int(bits)).chain(types.iter().copied()).collect();
+        let results = self.mlir(&types);
+        let loop_ = e.op_with_regions("scf.for", &operands, &results, &attributes, 1).map_err(blame)?;
+        let params: Vec<_> = std::iter::once(e.int(bits)).chain(results).collect();
         let inside = e.enter(loop_, 0, &params).map_err(blame)?;
-        for (i, p) in l.body.params.iter().enumerate() {
-            let mut value = inside.param(i).map_err(blame)?;
-            if i == 0 {
-                value = match counter {
-                    Counter::Index(bits) => inside.resize(value, bits, own, signed),
-                    Counter::Iterations => self.index_of(&inside, lo, value, l.step),
-                }
-                .map_err(blame)?;
-            }
-            self.set(*p, value);
-        }
-        self.nested(l.body, inside, whole, "scf.yield")?;
-        self.set_results(inst, loop_).map_err(blame)
+        let counted = inside.param(0).and_then(|i| match counter {
+            Counter::Index(bits) => inside.resize(i, bits, own_bits, signed),
+            Counter::Iterations => Self::index_of(&inside, lo, i, l.step),
+        });
+        let counted = counted.and_then(|i| {
+            let bits = self.work_type(&[*index]).scalar().bits();
+            inside.resize(i, own_bits, bits, signed)
+        });
+        self.set(*index, counted.map_err(blame)?);
+        self.open(&inside, carried, 1, &types).map_err(blame)?;
+        self.nested(l.body, inside, whole, "scf.yield", &types)?;
+        self.set_results(inst, loop_, &types).map_err(blame)
     }
 
     /// How often a loop over 64-bit indices runs.
@@ -270,13 +299,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         e.select(some, e.same("arith.addi", &[rounds, e.word64(1)?])?, e.word64(0)?)
     }
 
-    fn index_of(
-        &self,
-        e: &Emitter<'c, 'a>,
-        lo: Value<'c, 'a>,
-        iteration: Value<'c, 'a>,
-        step: u32,
-    ) -> Result<Value<'c, 'a>> {
+    fn index_of(e: &Emitter<'c, 'a>, lo: Value<'c, 'a>, iteration: Value<'c, 'a>, step: u32) -> Result<Value<'c, 'a>> {
         let distance = e.same("arith.muli", &[iteration, e.word64(u64::from(step))?])?;
         e.same("arith.addi", &[lo, distance])
     }
@@ -300,17 +323,22 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
     /// A loop as copies of its body.
     fn unrolled(&mut self, inst: &Inst, l: &Loop<'_>, indices: &[u64]) -> Outcome<()> {
         let blame = |message| Blame { op: Some(inst.number), message };
-        let ty = self.kernel.ty(l.lo);
-        let mut carried = l.init.iter().map(|v| self.get(*v)).collect::<Result<Vec<_>>>().map_err(blame)?;
+        let mut carried = l.init;
         for index in indices {
-            let index = self.emit.constant(ty, *index).map_err(blame)?;
-            for (p, value) in l.body.params.iter().zip(std::iter::once(index).chain(carried)) {
+            let (param, params) = l.body.params.split_first().ok_or_else(|| blame("a loop without an index".into()))?;
+            let ty = self.work_type(&[*param]);
+            let index = self.emit.constant(ty, index & u64::MAX >> (64 - ty.scalar().bits())).map_err(blame)?;
+            // All of them are read before any is named anew.
+            let values = self.gets(carried, &self.joint(params, params)).map_err(blame)?;
+            self.set(*param, index);
+            for (p, value) in params.iter().zip(values) {
                 self.set(*p, value);
             }
             self.block(l.body)?;
-            carried = l.body.yields.iter().map(|v| self.get(*v)).collect::<Result<Vec<_>>>().map_err(blame)?;
+            carried = &l.body.yields;
         }
-        for (r, value) in inst.results.iter().zip(carried) {
+        let values = self.gets(carried, &self.joint(&inst.results, &inst.results)).map_err(blame)?;
+        for (r, value) in inst.results.iter().zip(values) {
             self.set(*r, value);
         }
         Ok(())
@@ -319,28 +347,25 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
     fn while_(&mut self, inst: &Inst, init: &[ir::Value], before: &ir::Block, after: &ir::Block) -> Outcome<()> {
         let blame = |message| Blame { op: Some(inst.number), message };
         let e = self.emit;
-        let operands = init.iter().map(|v| self.get(*v)).collect::<Result<Vec<_>>>().map_err(blame)?;
-        let types = self.types(&inst.results);
-        let loop_ = e.op_with_regions("scf.while", &operands, &types, &[], 2).map_err(blame)?;
+        let again = self.joint(&before.params, &before.params);
+        let results = self.joint(&inst.results, &after.params);
+        let operands = self.gets(init, &again).map_err(blame)?;
+        let loop_ = e.op_with_regions("scf.while", &operands, &self.mlir(&results), &[], 2).map_err(blame)?;
         let whole = self.whole && before.yields.first().is_some_and(|c| self.uniform.holds(*c));
-        for (region, block, end) in [(0, before, "scf.condition"), (1, after, "scf.yield")] {
-            let inside = e.enter(loop_, region, &self.types(&block.params)).map_err(blame)?;
-            for (i, p) in block.params.iter().enumerate() {
-                let value = inside.param(i).map_err(blame)?;
-                self.set(*p, value);
-            }
-            self.nested(block, inside, whole, end)?;
-        }
-        self.set_results(inst, loop_).map_err(blame)
+        let inside = e.enter(loop_, 0, &self.mlir(&again)).map_err(blame)?;
+        self.open(&inside, &before.params, 0, &again).map_err(blame)?;
+        let handed: Vec<_> = std::iter::once(ir::Type::BOOL).chain(results.iter().copied()).collect();
+        self.nested(before, inside, whole, "scf.condition", &handed)?;
+        let inside = e.enter(loop_, 1, &self.mlir(&results)).map_err(blame)?;
+        self.open(&inside, &after.params, 0, &results).map_err(blame)?;
+        self.nested(after, inside, whole, "scf.yield", &again)?;
+        self.set_results(inst, loop_, &results).map_err(blame)
     }
 
-    fn types(&self, values: &[ir::Value]) -> Vec<Type<'c>> {
-        values.iter().map(|v| self.emit.ty(self.kernel.ty(*v))).collect()
-    }
-
-    fn set_results(&mut self, inst: &Inst, operation: OperationRef<'c, 'a>) -> Result<()> {
-        for (i, r) in inst.results.iter().enumerate() {
+    fn set_results(&mut self, inst: &Inst, operation: OperationRef<'c, 'a>, types: &[ir::Type]) -> Result<()> {
+        for (i, (r, ty)) in inst.results.iter().zip(types).enumerate() {
             let value: Value<'c, 'a> = operation.result(i).map_err(|e| e.to_string())?.into();
+            let value = self.fit(value, *ty, *r)?;
             self.set(*r, value);
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Exchanges between the lanes of a wave.
 
-use lathe_dsl::ir::{self, BinaryOp, ButterflyOp, Launch, ShuffleOp, Type as IrType};
+use lathe_dsl::ir::{self, ButterflyOp, Launch, ShuffleOp};
 use melior::ir::Value;
 
 use super::Lowering;
@@ -71,14 +71,20 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         value: ir::Value,
         offset: u32,
         width: u32,
+        result: ir::Value,
     ) -> Result<Value<'c, 'a>> {
-        let (e, ty) = (&self.emit, self.kernel.ty(value));
+        let (e, ty) = (&self.emit, self.work_type(&[value, result]));
         if offset >= width || !offset.is_power_of_two() {
             return Err(format!("a butterfly with offset {offset} in groups of {width} lanes"));
         }
-        let parts = words(e, ty, self.get(value)?)?;
+        let parts = words(e, ty, self.get_in(value, ty)?)?;
         let (a, b) = self.backend.exchange(&self.lanes(), &parts, offset, width)?;
-        self.combine(op.step(), ty, from_words(e, ty, &a)?, from_words(e, ty, &b)?)
+        let operands = [from_words(e, ty, &a)?, from_words(e, ty, &b)?];
+        let made = match ty.scalar().is_float() {
+            true => self.float_binary(op.step(), ty, operands),
+            false => self.int_step(op.step(), ty, operands),
+        };
+        self.fit(made?, ty, result)
     }
 
     /// Bit mask of the lanes where a condition holds.
@@ -103,27 +109,6 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         };
         let parts = words(e, ty, self.get(value)?)?;
         from_words(e, ty, &self.backend.read_lane(&self.lanes(), &parts, lane)?)
-    }
-
-    /// The steps that butterflies are made of.
-    fn combine(&self, op: BinaryOp, ty: IrType, a: Value<'c, 'a>, b: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
-        let e = &self.emit;
-        let s = ty.scalar();
-        let pick = |float, signed, unsigned| match () {
-            () if s.is_float() => float,
-            () if s.is_signed() => signed,
-            () => unsigned,
-        };
-        let name = match op {
-            BinaryOp::Add => pick("arith.addf", "arith.addi", "arith.addi"),
-            BinaryOp::Maximum => pick("arith.maximumf", "arith.maxsi", "arith.maxui"),
-            BinaryOp::Minimum => pick("arith.minimumf", "arith.minsi", "arith.minui"),
-            BinaryOp::And => "arith.andi",
-            BinaryOp::Or => "arith.ori",
-            BinaryOp::Xor => "arith.xori",
-            other => return Err(format!("`{other}` is no step of a butterfly")),
-        };
-        e.same(name, &[a, b])
     }
 }
 

@@ -20,7 +20,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
     /// Pointer moved on by a number of elements.
     pub(super) fn pointer_add(&self, pointer: ir::Value, count: ir::Value) -> Result<Value<'c, 'a>> {
         let e = &self.emit;
-        let (element, by) = (self.kernel.ty(pointer).scalar(), self.kernel.ty(count).scalar());
+        let (element, by) = (self.kernel.ty(pointer).scalar(), self.work_type(&[count]).scalar());
         // Addresses of LDS have 32 bits, so whatever is above them in a count makes no difference.
         let bits = match self.space(pointer)? {
             Space::Lds => by.bits().max(32),

@@ -12,11 +12,14 @@ use crate::lower::emit::{Emitter, LDS, Result};
 /// LLVM address space of buffer descriptors.
 const BUFFER: u32 = 8;
 
-/// Word 3 of a raw buffer descriptor on CDNA: 32-bit data format, no swizzle, no typed conversion.
-const CDNA_WORD3: u32 = 0x27000;
-
-/// The same on RDNA 4: 32-bit data format, offsets checked as raw bytes.
-const RDNA_WORD3: u32 = 0x3102_7000;
+/// Word 3 of a raw buffer descriptor: 32-bit data format, no swizzle, no typed conversion.
+///
+/// RDNA also wants bit 24, and its out-of-bounds select (bits 28, 29) set to 3: an access is outside if its offset and
+/// size pass `num_records`. 2, as some descriptors have it, turns the check off. Source: RDNA 4 ISA, buffer resource;
+/// MLIR's `convert-amdgpu-to-rocdl` writes the same with and without `boundsCheck`.
+const fn descriptor_word3(generation: Generation) -> u32 {
+    if generation.is_gfx9() { 0x27000 } else { 0x27000 | 1 << 24 | 3 << 28 }
+}
 
 /// A byte offset outside every buffer.
 const OUT_OF_RANGE: u32 = MAX_BUFFER_BYTES as u32;
@@ -97,7 +100,7 @@ impl Amdgpu {
         pointer: Value<'c, 'a>,
         extent: &Extent<'c, 'a>,
     ) -> Result<Value<'c, 'a>> {
-        let word3 = if self.chip.generation.is_gfx9() { CDNA_WORD3 } else { RDNA_WORD3 };
+        let word3 = descriptor_word3(self.chip.generation);
         let operands = [pointer, e.int_const(16, 0)?, extent.get(e)?, e.word(word3)?];
         e.value("rocdl.make.buffer.rsrc", &operands, llvm::r#type::pointer(e.context, BUFFER), &[])
     }

@@ -6,7 +6,7 @@ mod wait;
 
 use lathe_dsl::Target;
 use lathe_dsl::artifact::Resources;
-use lathe_dsl::ir::{Axis, Kernel, Scope, ShuffleOp};
+use lathe_dsl::ir::{self, Axis, Kernel, Scalar, Scope, ShuffleOp, UnaryOp};
 use lathe_dsl::target::Chip;
 use melior::ir::attribute::DenseI32ArrayAttribute;
 use melior::ir::{Type, Value};
@@ -48,14 +48,6 @@ impl Backend for Amdgpu {
     fn block_id<'c, 'a>(&self, e: &Emitter<'c, 'a>, axis: Axis, extent: u32) -> Result<Value<'c, 'a>> {
         let name = ["rocdl.workgroup.id.x", "rocdl.workgroup.id.y", "rocdl.workgroup.id.z"][axis.index()];
         e.value(name, &[], e.int(32), &range(e, extent)?)
-    }
-
-    fn hw_exp2<'c, 'a>(&self, e: &Emitter<'c, 'a>, x: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
-        e.same("rocdl.exp2", &[x])
-    }
-
-    fn hw_rcp<'c, 'a>(&self, e: &Emitter<'c, 'a>, x: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
-        e.same("rocdl.rcp", &[x])
     }
 
     // Memory
@@ -221,5 +213,35 @@ impl Backend for Amdgpu {
 
     fn resources(&self, target: Target, kernel: &Kernel, code: &[u8]) -> std::result::Result<Resources, String> {
         resources::of_code_object(target, &kernel.name, code)
+    }
+
+    // Arithmetic.
+
+    fn hardware<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        op: UnaryOp,
+        x: Value<'c, 'a>,
+        _: bool,
+        flags: &[Named<'c>],
+    ) -> Result<Value<'c, 'a>> {
+        let single = Type::float32(e.context);
+        if let UnaryOp::Sin | UnaryOp::Cos = op {
+            // The instructions take turns instead of radians, of one turn.
+            let turn = e.float_constant(ir::Type::Scalar(Scalar::F32), std::f32::consts::FRAC_1_PI / 2.0)?;
+            let turns = e.same("arith.mulf", &[x, turn])?;
+            let part = e.intrinsic("llvm.amdgcn.fract.f32", &[turns], single, flags)?;
+            let name = if op == UnaryOp::Sin { "llvm.amdgcn.sin.f32" } else { "llvm.amdgcn.cos.f32" };
+            return e.intrinsic(name, &[part], single, flags);
+        }
+        let name = match op {
+            UnaryOp::HwExp2 => "llvm.amdgcn.exp2.f32",
+            UnaryOp::HwLog2 => "llvm.amdgcn.log.f32",
+            UnaryOp::HwRcp => "llvm.amdgcn.rcp.f32",
+            UnaryOp::HwRsq => "llvm.amdgcn.rsq.f32",
+            UnaryOp::HwSqrt => "llvm.amdgcn.sqrt.f32",
+            op => return Err(format!("`{op}` is no instruction")),
+        };
+        e.intrinsic(name, &[x], single, flags)
     }
 }

@@ -5,7 +5,7 @@ mod memory;
 
 use lathe_dsl::Target;
 use lathe_dsl::artifact::Resources;
-use lathe_dsl::ir::{Axis, Kernel, Scope, ShuffleOp};
+use lathe_dsl::ir::{Axis, Kernel, Scope, ShuffleOp, UnaryOp};
 use lathe_dsl::target::Chip;
 use melior::ir::attribute::DenseI32ArrayAttribute;
 use melior::ir::{Type, Value};
@@ -52,21 +52,6 @@ impl Backend for Nvptx {
         let name =
             ["nvvm.read.ptx.sreg.ctaid.x", "nvvm.read.ptx.sreg.ctaid.y", "nvvm.read.ptx.sreg.ctaid.z"][axis.index()];
         e.value(name, &[], e.int(32), &range(e, extent)?)
-    }
-
-    fn hw_exp2<'c, 'a>(&self, e: &Emitter<'c, 'a>, x: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
-        let attributes = [
-            ("intrin", e.string("llvm.nvvm.ex2.approx.f32")),
-            ("operandSegmentSizes", e.attribute("array<i32: 1, 0>")?),
-            ("op_bundle_sizes", e.attribute("array<i32>")?),
-        ];
-        e.value("llvm.call_intrinsic", &[x], Type::float32(e.context), &attributes)
-    }
-
-    fn hw_rcp<'c, 'a>(&self, e: &Emitter<'c, 'a>, x: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
-        // LLVM's intrinsic exists only with flush to zero.
-        let attributes = [("asm_string", e.string("rcp.approx.f32 $0, $1;")), ("constraints", e.string("=f,f"))];
-        e.value("llvm.inline_asm", &[x], Type::float32(e.context), &attributes)
     }
 
     // Memory
@@ -240,5 +225,41 @@ impl Backend for Nvptx {
 
     fn resources(&self, _: Target, kernel: &Kernel, code: &[u8]) -> std::result::Result<Resources, String> {
         resources::of_ptx(kernel, self.dynamic_lds(kernel), code)
+    }
+
+    // Arithmetic.
+
+    fn hardware<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        op: UnaryOp,
+        x: Value<'c, 'a>,
+        flush: bool,
+        flags: &[Named<'c>],
+    ) -> Result<Value<'c, 'a>> {
+        let single = Type::float32(e.context);
+        let name = match (op, flush) {
+            (UnaryOp::HwExp2, false) => "llvm.nvvm.ex2.approx.f32",
+            (UnaryOp::HwExp2, true) => "llvm.nvvm.ex2.approx.ftz.f32",
+            (UnaryOp::HwLog2, false) => "llvm.nvvm.lg2.approx.f",
+            (UnaryOp::HwLog2, true) => "llvm.nvvm.lg2.approx.ftz.f",
+            (UnaryOp::HwRsq, false) => "llvm.nvvm.rsqrt.approx.f",
+            (UnaryOp::HwRsq, true) => "llvm.nvvm.rsqrt.approx.ftz.f",
+            (UnaryOp::HwSqrt, false) => "llvm.nvvm.sqrt.approx.f",
+            (UnaryOp::HwSqrt, true) => "llvm.nvvm.sqrt.approx.ftz.f",
+            (UnaryOp::HwRcp, true) => "llvm.nvvm.rcp.approx.ftz.f",
+            (UnaryOp::HwRcp, false) => {
+                // LLVM's intrinsic exists only with flush to zero.
+                let attributes =
+                    [("asm_string", e.string("rcp.approx.f32 $0, $1;")), ("constraints", e.string("=f,f"))];
+                return e.value("llvm.inline_asm", &[x], single, &attributes);
+            }
+            (UnaryOp::Sin, false) => "llvm.nvvm.sin.approx.f",
+            (UnaryOp::Sin, true) => "llvm.nvvm.sin.approx.ftz.f",
+            (UnaryOp::Cos, false) => "llvm.nvvm.cos.approx.f",
+            (UnaryOp::Cos, true) => "llvm.nvvm.cos.approx.ftz.f",
+            (op, _) => return Err(format!("`{op}` is no instruction")),
+        };
+        e.intrinsic(name, &[x], single, flags)
     }
 }
