@@ -1,23 +1,26 @@
 //! Kernel IR to MLIR: one `gpu.module` with one `gpu.func`.
 //!
 //! The function's body is `scf`, `arith`, `vector` and `llvm` operations; what differs between targets comes from
-//! [`Backend`]. No operation carries a fast-math flag, so nothing is contracted or reassociated. Every operation's
-//! location is line N of the file `NAME.kir`, N being the Kernel IR operation it came from.
+//! [`Backend`]. No operation carries a fast-math flag but what the kernel allows, so nothing else is contracted or
+//! reassociated. Every operation's location is line N of the file `NAME.kir`, N being the Kernel IR operation it came from.
 
 mod arith;
+mod arith_convert;
+mod arith_float;
+mod arith_int;
 mod control;
 pub mod emit;
 pub mod memory;
 
 use lathe_dsl::facts::Facts;
-use lathe_dsl::ir::{self, Access, Kernel, OpNumber, ParamKind};
+use lathe_dsl::ir::{self, Access, Kernel, OpNumber, ParamKind, Scalar};
 use melior::Context;
 use melior::dialect::llvm;
 use melior::ir::attribute::{ArrayAttribute, DictionaryAttribute, TypeAttribute};
 use melior::ir::r#type::FunctionType;
-use melior::ir::{Attribute, Identifier, Location, Module, Value};
+use melior::ir::{Attribute, Identifier, Location, Module, Type, Value};
 
-use self::emit::{Emitter, GLOBAL, Result};
+use self::emit::{Emitter, GLOBAL, Result, sign_extend};
 use crate::target::Backend;
 
 /// What went wrong, and at which operation.
@@ -104,6 +107,9 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             ("gpu.kernel", module.unit()),
         ];
         function.extend(self.backend.kernel_attributes(module, self.kernel)?);
+        if self.kernel.fast_math.flush_subnormals {
+            function.push(("denormal_fp_math_f32", module.string("preserve-sign,preserve-sign")));
+        }
         let operation = module.op_with_regions("gpu.func", &[], &[], &function, 1)?;
         module.enter(operation, 0, &types)
     }
@@ -131,6 +137,73 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
 
     fn set(&mut self, v: ir::Value, value: Value<'c, 'a>) {
         self.values[v.index()] = Some(value);
+    }
+}
+
+/// Indices are mathematical integers; here they get 32 or 64 bits, each by what is known of it.
+impl<'c, 'a> Lowering<'c, 'a, '_> {
+    /// Bits that represent an `idx` value: 32 if it is known to fit, as a signed number. Vectors always get 64.
+    fn idx_bits(&self, v: ir::Value) -> u32 {
+        let fits = matches!(self.kernel.ty(v), ir::Type::Scalar(_)) && self.facts.get(v).max <= i32::MAX as u64;
+        if fits { 32 } else { 64 }
+    }
+
+    /// Least and largest value of an integer, as the number that it is.
+    fn range(&self, v: ir::Value) -> (i128, i128) {
+        let ty = self.kernel.ty(v);
+        let (scalar, fact) = (ty.scalar(), self.facts.get(v));
+        let top = u64::MAX >> (64 - scalar.bits());
+        let known = matches!(ty, ir::Type::Scalar(_));
+        if !scalar.is_signed() {
+            return if known { (fact.min.into(), fact.max.into()) } else { (0, top.into()) };
+        }
+        if known && fact.min == fact.max {
+            let value = sign_extend(fact.min, scalar.bits()).into();
+            return (value, value);
+        }
+        let top = top >> 1;
+        if known && fact.max <= top { (fact.min.into(), fact.max.into()) } else { (-i128::from(top) - 1, top.into()) }
+    }
+
+    /// Type in which an operation on these values, of one element type, is computed: the first one's, and for `idx` the
+    /// integer that holds every one of them.
+    fn work_type(&self, values: &[ir::Value]) -> ir::Type {
+        let ty = self.kernel.ty(values[0]);
+        let indices = values.iter().filter(|v| self.kernel.ty(**v).scalar() == Scalar::Idx);
+        match indices.map(|v| self.idx_bits(*v)).max() {
+            Some(32) => ty.with_scalar(Scalar::I32),
+            Some(_) => ty.with_scalar(Scalar::I64),
+            None => ty,
+        }
+    }
+
+    /// MLIR type of a value.
+    fn type_of(&self, v: ir::Value) -> Type<'c> {
+        self.emit.ty(self.work_type(&[v]))
+    }
+
+    /// A value in the type in which it is worked with.
+    fn get_in(&self, v: ir::Value, ty: ir::Type) -> Result<Value<'c, 'a>> {
+        let value = self.get(v)?;
+        if self.kernel.ty(v).scalar() == Scalar::Idx {
+            self.resize(value, self.work_type(&[v]), ty, true)
+        } else {
+            Ok(value)
+        }
+    }
+
+    /// What was made in the type `ty`, as the value `like` wants it.
+    fn fit(&self, value: Value<'c, 'a>, ty: ir::Type, like: ir::Value) -> Result<Value<'c, 'a>> {
+        if self.kernel.ty(like).scalar() == Scalar::Idx {
+            self.resize(value, ty, self.work_type(&[like]), true)
+        } else {
+            Ok(value)
+        }
+    }
+
+    /// A value as `like`, of the same type, wants it: how values enter and leave regions.
+    fn get_as(&self, v: ir::Value, like: ir::Value) -> Result<Value<'c, 'a>> {
+        self.get_in(v, self.work_type(&[like]))
     }
 }
 

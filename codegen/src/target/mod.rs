@@ -4,7 +4,7 @@ mod amdgpu;
 mod nvptx;
 
 use lathe_dsl::artifact::Resources;
-use lathe_dsl::ir::{Axis, Kernel};
+use lathe_dsl::ir::{Axis, Kernel, UnaryOp};
 use lathe_dsl::target::Chip;
 use lathe_dsl::{Arch, Target};
 use melior::ir::{Type, Value};
@@ -29,12 +29,6 @@ pub trait Backend: Sync {
 
     /// Index of the workgroup in the grid along an axis of this extent: 32 bits.
     fn block_id<'c, 'a>(&self, e: &Emitter<'c, 'a>, axis: Axis, extent: u32) -> Result<Value<'c, 'a>>;
-
-    /// Hardware 2^x of one `f32`.
-    fn hw_exp2<'c, 'a>(&self, e: &Emitter<'c, 'a>, x: Value<'c, 'a>) -> Result<Value<'c, 'a>>;
-
-    /// Hardware 1/x of one `f32`.
-    fn hw_rcp<'c, 'a>(&self, e: &Emitter<'c, 'a>, x: Value<'c, 'a>) -> Result<Value<'c, 'a>>;
 
     /// Makes of a buffer's address what its accesses take; called once a parameter, at the kernel's start.
     fn open_buffer<'c, 'a>(&self, e: &Emitter<'c, 'a>, pointer: Value<'c, 'a>, bytes: u64) -> Result<Value<'c, 'a>>;
@@ -66,6 +60,19 @@ pub trait Backend: Sync {
 
     /// Reads what the artifact's code needs of the chip.
     fn resources(&self, target: Target, kernel: &Kernel, code: &[u8]) -> std::result::Result<Resources, String>;
+
+    // Arithmetic.
+
+    /// The chip's own instruction for a `hw_…` operation on one `f32`; `flush` allows it to flush subnormals, `flags` are
+    /// what the operation carries.
+    fn hardware<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        op: UnaryOp,
+        x: Value<'c, 'a>,
+        flush: bool,
+        flags: &[Named<'c>],
+    ) -> Result<Value<'c, 'a>>;
 }
 
 /// Form of LLVM's output.

@@ -2,7 +2,7 @@
 
 use lathe_dsl::Target;
 use lathe_dsl::artifact::Resources;
-use lathe_dsl::ir::{Axis, Kernel, MAX_BUFFER_BYTES};
+use lathe_dsl::ir::{Axis, Kernel, MAX_BUFFER_BYTES, UnaryOp};
 use lathe_dsl::target::Chip;
 use melior::dialect::llvm;
 use melior::ir::attribute::DenseI32ArrayAttribute;
@@ -77,14 +77,6 @@ impl Backend for Amdgpu {
         e.value(name, &[], e.int(32), &range(e, extent)?)
     }
 
-    fn hw_exp2<'c, 'a>(&self, e: &Emitter<'c, 'a>, x: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
-        e.same("rocdl.exp2", &[x])
-    }
-
-    fn hw_rcp<'c, 'a>(&self, e: &Emitter<'c, 'a>, x: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
-        e.same("rocdl.rcp", &[x])
-    }
-
     fn open_buffer<'c, 'a>(&self, e: &Emitter<'c, 'a>, pointer: Value<'c, 'a>, bytes: u64) -> Result<Value<'c, 'a>> {
         let operands =
             [pointer, e.int_const(16, 0)?, e.int_const(64, bytes as i64)?, e.int_const(32, DESCRIPTOR_WORD3)?];
@@ -130,5 +122,26 @@ impl Backend for Amdgpu {
 
     fn resources(&self, target: Target, kernel: &Kernel, code: &[u8]) -> std::result::Result<Resources, String> {
         resources::of_code_object(target, &kernel.name, code)
+    }
+
+    // Arithmetic.
+
+    fn hardware<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        op: UnaryOp,
+        x: Value<'c, 'a>,
+        _: bool,
+        flags: &[Named<'c>],
+    ) -> Result<Value<'c, 'a>> {
+        let name = match op {
+            UnaryOp::HwExp2 => "llvm.amdgcn.exp2.f32",
+            UnaryOp::HwLog2 => "llvm.amdgcn.log.f32",
+            UnaryOp::HwRcp => "llvm.amdgcn.rcp.f32",
+            UnaryOp::HwRsq => "llvm.amdgcn.rsq.f32",
+            UnaryOp::HwSqrt => "llvm.amdgcn.sqrt.f32",
+            op => return Err(format!("`{op}` is no instruction")),
+        };
+        e.intrinsic(name, &[x], Type::float32(e.context), flags)
     }
 }

@@ -2,7 +2,7 @@
 
 use lathe_dsl::Target;
 use lathe_dsl::artifact::Resources;
-use lathe_dsl::ir::{Axis, Kernel};
+use lathe_dsl::ir::{Axis, Kernel, UnaryOp};
 use lathe_dsl::target::Chip;
 use melior::ir::attribute::DenseI32ArrayAttribute;
 use melior::ir::{Type, Value};
@@ -54,21 +54,6 @@ impl Backend for Nvptx {
         e.value(name, &[], e.int(32), &range(e, extent)?)
     }
 
-    fn hw_exp2<'c, 'a>(&self, e: &Emitter<'c, 'a>, x: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
-        let attributes = [
-            ("intrin", e.string("llvm.nvvm.ex2.approx.f32")),
-            ("operandSegmentSizes", e.attribute("array<i32: 1, 0>")?),
-            ("op_bundle_sizes", e.attribute("array<i32>")?),
-        ];
-        e.value("llvm.call_intrinsic", &[x], Type::float32(e.context), &attributes)
-    }
-
-    fn hw_rcp<'c, 'a>(&self, e: &Emitter<'c, 'a>, x: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
-        // LLVM's intrinsic exists only with flush to zero.
-        let attributes = [("asm_string", e.string("rcp.approx.f32 $0, $1;")), ("constraints", e.string("=f,f"))];
-        e.value("llvm.inline_asm", &[x], Type::float32(e.context), &attributes)
-    }
-
     fn open_buffer<'c, 'a>(&self, _: &Emitter<'c, 'a>, pointer: Value<'c, 'a>, _: u64) -> Result<Value<'c, 'a>> {
         Ok(pointer)
     }
@@ -116,5 +101,37 @@ impl Backend for Nvptx {
 
     fn resources(&self, _: Target, kernel: &Kernel, code: &[u8]) -> std::result::Result<Resources, String> {
         resources::of_ptx(kernel, code)
+    }
+
+    // Arithmetic.
+
+    fn hardware<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        op: UnaryOp,
+        x: Value<'c, 'a>,
+        flush: bool,
+        flags: &[Named<'c>],
+    ) -> Result<Value<'c, 'a>> {
+        let single = Type::float32(e.context);
+        let name = match (op, flush) {
+            (UnaryOp::HwExp2, false) => "llvm.nvvm.ex2.approx.f32",
+            (UnaryOp::HwExp2, true) => "llvm.nvvm.ex2.approx.ftz.f32",
+            (UnaryOp::HwLog2, false) => "llvm.nvvm.lg2.approx.f",
+            (UnaryOp::HwLog2, true) => "llvm.nvvm.lg2.approx.ftz.f",
+            (UnaryOp::HwRsq, false) => "llvm.nvvm.rsqrt.approx.f",
+            (UnaryOp::HwRsq, true) => "llvm.nvvm.rsqrt.approx.ftz.f",
+            (UnaryOp::HwSqrt, false) => "llvm.nvvm.sqrt.approx.f",
+            (UnaryOp::HwSqrt, true) => "llvm.nvvm.sqrt.approx.ftz.f",
+            (UnaryOp::HwRcp, true) => "llvm.nvvm.rcp.approx.ftz.f",
+            (UnaryOp::HwRcp, false) => {
+                // LLVM's intrinsic exists only with flush to zero.
+                let attributes =
+                    [("asm_string", e.string("rcp.approx.f32 $0, $1;")), ("constraints", e.string("=f,f"))];
+                return e.value("llvm.inline_asm", &[x], single, &attributes);
+            }
+            (op, _) => return Err(format!("`{op}` is no instruction")),
+        };
+        e.intrinsic(name, &[x], single, flags)
     }
 }
