@@ -35,7 +35,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
     }
 
     /// Computes in `f32` what is given and wanted in `bf16` or `f16`.
-    fn in_f32(
+    pub(super) fn in_f32(
         &self,
         ty: ir::Type,
         operands: &[Value<'c, 'a>],
@@ -73,7 +73,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
                 let flush = self.kernel.fast_math.flush_subnormals;
                 e.each(ty, v, |x| self.backend.hardware(e, op, x, flush, &flags))
             }
-            op => Err(format!("`{op}` of {ty} is not lowered yet")),
+            op => self.math_unary(op, ty, v),
         }
     }
 
@@ -140,7 +140,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
                 if bf16 { self.in_f32(ty, &operands, make) } else { make(ty, &operands) }
             }
             BinaryOp::Copysign => e.same("llvm.intr.copysign", &operands),
-            op => Err(format!("`{op}` of {ty} is not lowered yet")),
+            op => self.math_binary(op, ty, operands),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Tests of the whole crate: small kernels, looked at in MLIR, LLVM IR and machine code.
 
 mod arithmetic;
+mod arithmetic_types;
 mod control;
 mod failures;
 mod launch;
