@@ -239,7 +239,8 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         let pointer = e.value("llvm.inttoptr", &[self.get(address)?], llvm::r#type::pointer(e.context, GLOBAL), &[])?;
         let fact = self.facts.get(bytes);
         // More than the most that is allowed is a broken promise.
-        let (min, max) = (fact.min.min(ir::MAX_BUFFER_BYTES), fact.max.min(ir::MAX_BUFFER_BYTES));
+        let known = |n: i128| n.clamp(0, i128::from(ir::MAX_BUFFER_BYTES)) as u64;
+        let (min, max) = (known(fact.min), known(fact.max));
         let value = match min == max {
             true => None,
             false => Some(e.resize(self.get(bytes)?, self.work_type(&[bytes]).scalar().bits(), 64, false)?),
@@ -264,14 +265,19 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         let zeros = |f: Fact| if f.max == 0 { 32 } else { f.zeros.min(32) };
         let divisor_log = (zeros(offset) + unit.trailing_zeros()).min(scalar.map_or(32, zeros)).min(32);
         let divisor = 1u64 << divisor_log;
+        let mut work = self.work_type(&[place.offset]);
+        if offset.min < 0 {
+            // Read as unsigned, a negative index lies past every end only if it has 64 bits.
+            work = work.with_scalar(ir::Scalar::I64);
+        }
         Ok(BufferAccess {
             buffer,
-            offset: self.get(place.offset)?,
-            offset_bits: self.work_type(&[place.offset]).scalar().bits(),
-            max_offset: offset.max,
+            offset: self.get_in(place.offset, work)?,
+            offset_bits: work.scalar().bits(),
+            max_offset: if offset.min < 0 { u64::MAX } else { offset.max as u64 },
             scale: unit,
             scalar: match (place.scalar, scalar) {
-                (Some(v), Some(f)) if f.max > 0 => Some((self.get(v)?, f.max)),
+                (Some(v), Some(f)) if f.max > 0 => Some((self.get(v)?, f.max as u64)),
                 _ => None,
             },
             mask: place.mask.map(|m| self.get(m)).transpose()?,

@@ -224,8 +224,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
     /// How a loop counts without wrapping, given its index's own bits: the last index plus the step must fit.
     fn counter(&self, l: &Loop<'_>, bits: u32, signed: bool) -> Counter {
         let most = u64::MAX >> (64 - bits + u32::from(signed));
-        // Facts are about unsigned numbers; a negative end is one beyond `most`.
-        let end = self.facts.get(l.hi).max.min(most);
+        let end = self.facts.get(l.hi).max.clamp(0, i128::from(most)) as u64;
         // An index below `hi` plus 1 is at most `hi`.
         if l.step == 1 || u128::from(end) + u128::from(l.step) - 1 <= u128::from(most) {
             Counter::Index(bits)

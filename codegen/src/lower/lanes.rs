@@ -47,7 +47,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         let amount = Amount {
             value: self.get(amount)?,
             constant: self.constant(amount).map(|c| c as u32),
-            max: self.facts.get(amount).max,
+            max: self.facts.get(amount).max as u64,
         };
         let parts = words(e, ty, self.get(value)?)?;
         // What leads nowhere, or back.

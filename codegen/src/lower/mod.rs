@@ -34,7 +34,7 @@ use melior::ir::r#type::FunctionType;
 use melior::ir::{Location, Module, Value};
 
 use self::buffer::Buffer;
-use self::emit::{Emitter, GLOBAL, Result, sign_extend};
+use self::emit::{Emitter, GLOBAL, Result};
 use self::uniform::Uniform;
 use crate::target::Backend;
 
@@ -160,25 +160,13 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
 impl<'c, 'a> Lowering<'c, 'a, '_> {
     /// Bits that represent an `idx` value: 32 if it is known to fit, as a signed number. Vectors always get 64.
     fn idx_bits(&self, v: ir::Value) -> u32 {
-        let fits = matches!(self.kernel.ty(v), ir::Type::Scalar(_)) && self.facts.get(v).max <= i32::MAX as u64;
-        if fits { 32 } else { 64 }
+        if matches!(self.kernel.ty(v), ir::Type::Scalar(_)) { self.facts.idx_bits(v) } else { 64 }
     }
 
     /// Least and largest value of an integer, as the number that it is.
     fn range(&self, v: ir::Value) -> (i128, i128) {
-        let ty = self.kernel.ty(v);
-        let (scalar, fact) = (ty.scalar(), self.facts.get(v));
-        let top = u64::MAX >> (64 - scalar.bits());
-        let known = matches!(ty, ir::Type::Scalar(_));
-        if !scalar.is_signed() {
-            return if known { (fact.min.into(), fact.max.into()) } else { (0, top.into()) };
-        }
-        if known && fact.min == fact.max {
-            let value = sign_extend(fact.min, scalar.bits()).into();
-            return (value, value);
-        }
-        let top = top >> 1;
-        if known && fact.max <= top { (fact.min.into(), fact.max.into()) } else { (-i128::from(top) - 1, top.into()) }
+        let fact = self.facts.get(v);
+        (fact.min, fact.max)
     }
 
     /// Type in which an operation on these values, of one element type, is computed: the first one's, and for `idx` the
