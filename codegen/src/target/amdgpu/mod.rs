@@ -84,8 +84,12 @@ impl Backend for Amdgpu {
     }
 
     fn open_buffer<'c, 'a>(&self, e: &Emitter<'c, 'a>, pointer: Value<'c, 'a>, bytes: u64) -> Result<Value<'c, 'a>> {
-        let operands =
-            [pointer, e.int_const(16, 0)?, e.int_const(64, bytes as i64)?, e.int_const(32, descriptor_word3(self.chip.generation))?];
+        let operands = [
+            pointer,
+            e.int_const(16, 0)?,
+            e.int_const(64, bytes as i64)?,
+            e.int_const(32, descriptor_word3(self.chip.generation))?,
+        ];
         e.value("rocdl.make.buffer.rsrc", &operands, llvm::r#type::pointer(e.context, BUFFER), &[])
     }
 
