@@ -121,6 +121,7 @@ pub fn make(kernel: &Kernel, target: Target, options: &Options, stop: Stop) -> R
         _ => mlir_again(kernel, target, options),
     };
     let op = blame.op.or_else(|| named_op(kernel, &blame.message));
+    let op = op.or_else(|| lower::native::blamed(kernel, target.chip(), &blame.message));
     let location = op.filter(|n| (1..=kernel.op_count()).contains(&n.0)).map(|n| kernel.location(n));
     let mut failure = Failure {
         kernel: kernel.name.clone(),

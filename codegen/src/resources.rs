@@ -55,6 +55,7 @@ pub fn of_code_object(target: Target, kernel: &str, code: &[u8]) -> Result<Resou
         sgpr: Some(entry.sgpr),
         ptx_registers: None,
         lds_bytes: entry.lds_bytes,
+        dynamic_lds_bytes: 0,
         spills: Some(entry.vgpr_spills + entry.sgpr_spills),
         scratch_bytes: Some(entry.scratch_bytes),
         code_bytes: text_bytes,
@@ -79,7 +80,7 @@ fn metadata(elf: &ElfFile64<'_, LittleEndian>, code: &[u8]) -> Result<Metadata, 
 }
 
 /// Resources of a kernel in PTX text.
-pub fn of_ptx(kernel: &Kernel, code: &[u8]) -> Result<Resources, String> {
+pub fn of_ptx(kernel: &Kernel, dynamic_lds_bytes: u32, code: &[u8]) -> Result<Resources, String> {
     let text = std::str::from_utf8(code).map_err(|e| format!("PTX: {e}"))?;
     let mut registers = 0;
     // `.reg .b32 %r<12>;` declares %r1 to %r11 for use, `.reg .b64 %SP;` one.
@@ -95,6 +96,7 @@ pub fn of_ptx(kernel: &Kernel, code: &[u8]) -> Result<Resources, String> {
     Ok(Resources {
         ptx_registers: Some(registers),
         lds_bytes: kernel.lds_layout().1,
+        dynamic_lds_bytes,
         code_bytes: code.len() as u64,
         instructions,
         ..Resources::default()

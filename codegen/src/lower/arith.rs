@@ -97,10 +97,6 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
                 e.value("llvm.shufflevector", &operands, e.ty(self.work_type(&[result])), &[("mask", mask)])
             }
             Op::Reduce(op, vector) => self.reduce(*op, *vector, result),
-            Op::LdsBase(array) => self.lds_base(*array),
-            Op::PtrAdd(pointer, count) => self.pointer_add(*pointer, *count),
-            Op::PtrLoad { pointer, .. } => self.pointer_load(*pointer, ty),
-            Op::BufferLoad { buffer, offset, unit, .. } => self.buffer_load(*buffer, *offset, *unit, ty),
             op => Err(format!("`{}` is not lowered yet", op.def().name)),
         }
     }

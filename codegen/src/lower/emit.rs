@@ -120,8 +120,8 @@ impl<'c, 'a> Emitter<'c, 'a> {
         match t {
             ir::Type::Scalar(s) => self.scalar(s),
             ir::Type::Vector(s, n) => Type::vector(&[u64::from(n)], self.scalar(s)),
-            ir::Type::Ptr(..) => llvm::r#type::pointer(self.context, LDS),
-            ir::Type::Buffer(_) => llvm::r#type::pointer(self.context, GLOBAL),
+            ir::Type::Ptr(ir::Space::Lds, _) => llvm::r#type::pointer(self.context, LDS),
+            ir::Type::Ptr(ir::Space::Global, _) | ir::Type::Buffer(_) => llvm::r#type::pointer(self.context, GLOBAL),
         }
     }
 
@@ -238,11 +238,6 @@ impl<'c, 'a> Emitter<'c, 'a> {
             ("elem_type", TypeAttribute::new(element).into()),
         ];
         self.value("llvm.getelementptr", &operands, pointer.r#type(), &attributes)
-    }
-
-    /// An LLVM load with a known alignment in bytes.
-    pub fn load(&self, pointer: Value<'c, 'a>, ty: Type<'c>, align: u64) -> Result<Value<'c, 'a>> {
-        self.value("llvm.load", &[pointer], ty, &[("alignment", self.int_attribute(64, align as i64))])
     }
 
     /// An LLVM store with a known alignment in bytes.

@@ -8,20 +8,34 @@ mod arith;
 mod arith_convert;
 mod arith_float;
 mod arith_int;
+pub mod atomic;
+pub mod buffer;
+mod call;
 mod control;
 pub mod emit;
+pub mod lanes;
 mod math;
 pub mod memory;
+pub mod native;
+mod params;
+mod pointer;
+mod sched;
+mod uniform;
+mod words;
+
+use std::collections::HashMap;
 
 use lathe_dsl::facts::Facts;
-use lathe_dsl::ir::{self, Access, Kernel, OpNumber, ParamKind, Scalar};
+use lathe_dsl::ir::{self, Kernel, OpNumber, ParamKind, Scalar};
 use melior::Context;
 use melior::dialect::llvm;
-use melior::ir::attribute::{ArrayAttribute, DictionaryAttribute, TypeAttribute};
+use melior::ir::attribute::{ArrayAttribute, TypeAttribute};
 use melior::ir::r#type::FunctionType;
-use melior::ir::{Attribute, Identifier, Location, Module, Type, Value};
+use melior::ir::{Location, Module, Value};
 
-use self::emit::{Emitter, GLOBAL, Result, sign_extend};
+use self::buffer::Buffer;
+use self::emit::{Emitter, GLOBAL, Result};
+use self::uniform::Uniform;
 use crate::target::Backend;
 
 /// What went wrong, and at which operation.
@@ -55,8 +69,13 @@ pub struct Lowering<'c, 'a, 'k> {
     kernel: &'k Kernel,
     backend: &'k dyn Backend,
     facts: Facts,
+    uniform: Uniform,
+    constants: Vec<Option<u64>>,
+    /// Whether every lane of a wave surely runs at the current place.
+    whole: bool,
     file: String,
     values: Vec<Option<Value<'c, 'a>>>,
+    buffers: HashMap<ir::Value, Buffer<'c, 'a>>,
 }
 
 /// Lowers a verified kernel into an empty module.
@@ -76,8 +95,12 @@ pub fn lower<'c: 'a, 'a>(
         kernel,
         backend,
         facts: Facts::of(kernel),
+        uniform: Uniform::of(kernel),
+        constants: uniform::constants(kernel),
+        whole: true,
         file,
         values: vec![None; kernel.values.len()],
+        buffers: HashMap::new(),
     };
     lowering.declare_lds(&gpu_module)?;
     lowering.emit = lowering.function(&gpu_module)?;
@@ -100,7 +123,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
                 ParamKind::Scalar(s) => module.scalar(s),
             })
             .collect();
-        let attributes: Vec<_> = self.kernel.params.iter().map(|p| param_attributes(module, p.kind)).collect();
+        let attributes = params::attributes(module, self.kernel);
         let mut function = vec![
             ("sym_name", module.string(&self.kernel.name)),
             ("function_type", TypeAttribute::new(FunctionType::new(context, &types, &[]).into()).into()),
@@ -115,25 +138,17 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         module.enter(operation, 0, &types)
     }
 
-    /// Makes the parameters' values.
-    fn open_params(&mut self) -> Result<()> {
-        for (i, p) in self.kernel.params.iter().enumerate() {
-            let argument = self.emit.param(i)?;
-            let value = match p.kind.buffer_bytes() {
-                Some(bytes) => self.backend.open_buffer(&self.emit, argument, bytes)?,
-                None => argument,
-            };
-            self.values[i] = Some(value);
-        }
-        Ok(())
-    }
-
     fn location_of(&self, op: OpNumber) -> Location<'c> {
         Location::new(self.emit.context, &self.file, op.0 as usize, 0)
     }
 
     fn get(&self, v: ir::Value) -> Result<Value<'c, 'a>> {
         self.values.get(v.index()).copied().flatten().ok_or_else(|| format!("{v:?} is used before it is defined"))
+    }
+
+    /// The bits of a value that is a constant.
+    fn constant(&self, v: ir::Value) -> Option<u64> {
+        self.constants.get(v.index()).copied().flatten()
     }
 
     fn set(&mut self, v: ir::Value, value: Value<'c, 'a>) {
@@ -145,25 +160,13 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
 impl<'c, 'a> Lowering<'c, 'a, '_> {
     /// Bits that represent an `idx` value: 32 if it is known to fit, as a signed number. Vectors always get 64.
     fn idx_bits(&self, v: ir::Value) -> u32 {
-        let fits = matches!(self.kernel.ty(v), ir::Type::Scalar(_)) && self.facts.get(v).max <= i32::MAX as u64;
-        if fits { 32 } else { 64 }
+        if matches!(self.kernel.ty(v), ir::Type::Scalar(_)) { self.facts.idx_bits(v) } else { 64 }
     }
 
     /// Least and largest value of an integer, as the number that it is.
     fn range(&self, v: ir::Value) -> (i128, i128) {
-        let ty = self.kernel.ty(v);
-        let (scalar, fact) = (ty.scalar(), self.facts.get(v));
-        let top = u64::MAX >> (64 - scalar.bits());
-        let known = matches!(ty, ir::Type::Scalar(_));
-        if !scalar.is_signed() {
-            return if known { (fact.min.into(), fact.max.into()) } else { (0, top.into()) };
-        }
-        if known && fact.min == fact.max {
-            let value = sign_extend(fact.min, scalar.bits()).into();
-            return (value, value);
-        }
-        let top = top >> 1;
-        if known && fact.max <= top { (fact.min.into(), fact.max.into()) } else { (-i128::from(top) - 1, top.into()) }
+        let fact = self.facts.get(v);
+        (fact.min, fact.max)
     }
 
     /// Type in which an operation on these values, of one element type, is computed: the first one's, and for `idx` the
@@ -176,11 +179,6 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             Some(_) => ty.with_scalar(Scalar::I64),
             None => ty,
         }
-    }
-
-    /// MLIR type of a value.
-    fn type_of(&self, v: ir::Value) -> Type<'c> {
-        self.emit.ty(self.work_type(&[v]))
     }
 
     /// A value in the type in which it is worked with.
@@ -206,27 +204,4 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
     fn get_as(&self, v: ir::Value, like: ir::Value) -> Result<Value<'c, 'a>> {
         self.get_in(v, self.work_type(&[like]))
     }
-}
-
-/// What LLVM may assume of a parameter.
-fn param_attributes<'c>(e: &Emitter<'c, '_>, kind: ParamKind) -> Attribute<'c> {
-    let unit = e.unit();
-    let mut attributes = vec![("llvm.noundef", unit)];
-    if let ParamKind::Buffer { access, align, .. } = kind {
-        // Buffers of one launch do not overlap unless none of them is written.
-        attributes.push(("llvm.noalias", unit));
-        attributes.push(("llvm.align", e.int_attribute(64, i64::from(align))));
-        match access {
-            Access::Read => attributes.push(("llvm.readonly", unit)),
-            Access::Write => attributes.push(("llvm.writeonly", unit)),
-            Access::ReadWrite => {}
-        }
-        // An empty buffer may be a null pointer.
-        if let Some(bytes @ 1..) = kind.buffer_bytes() {
-            attributes.push(("llvm.nonnull", unit));
-            attributes.push(("llvm.dereferenceable", e.int_attribute(64, bytes as i64)));
-        }
-    }
-    let named: Vec<_> = attributes.into_iter().map(|(n, a)| (Identifier::new(e.context, n), a)).collect();
-    DictionaryAttribute::new(e.context, &named).into()
 }

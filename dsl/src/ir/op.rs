@@ -259,11 +259,11 @@ mnemonics! {
         /// Larger one; floats as `maxnum`.
         Max = "atomic_max", "k.atomic_max(p, v, …)", "fx.atomic_max, atomic_fmax", Class::ATOMIC, None, BITS;
         /// Bitwise and of integers.
-        And = "atomic_and", "k.atomic_and(p, v, …)", "fx.atomic_and", Class::ATOMIC, None, BITS;
+        And = "atomic_and", "k.atomic_and(p, v, …)", "fx.atomic_and", Class::ATOMIC_INT, None, BITS;
         /// Bitwise or of integers.
-        Or = "atomic_or", "k.atomic_or(p, v, …)", "fx.atomic_or", Class::ATOMIC, None, BITS;
+        Or = "atomic_or", "k.atomic_or(p, v, …)", "fx.atomic_or", Class::ATOMIC_INT, None, BITS;
         /// Bitwise exclusive or of integers.
-        Xor = "atomic_xor", "k.atomic_xor(p, v, …)", "fx.atomic_xor", Class::ATOMIC, None, BITS;
+        Xor = "atomic_xor", "k.atomic_xor(p, v, …)", "fx.atomic_xor", Class::ATOMIC_INT, None, BITS;
         /// The new value.
         Xchg = "atomic_xchg", "k.atomic_xchg(p, v, …)", "fx.atomic_xchg", Class::ATOMIC, None, BITS;
     }

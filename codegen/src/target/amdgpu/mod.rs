@@ -1,58 +1,25 @@
 //! AMD: raw buffer instructions, a linked code object.
 
+mod buffer;
+mod lanes;
+mod wait;
+
 use lathe_dsl::Target;
 use lathe_dsl::artifact::Resources;
-use lathe_dsl::ir::{self, Axis, Kernel, MAX_BUFFER_BYTES, Scalar, UnaryOp};
-use lathe_dsl::target::{Chip, Generation};
-use melior::dialect::llvm;
+use lathe_dsl::ir::{self, Axis, Kernel, Scalar, Scope, ShuffleOp, UnaryOp};
+use lathe_dsl::target::Chip;
 use melior::ir::attribute::DenseI32ArrayAttribute;
 use melior::ir::{Type, Value};
 
 use super::{Backend, Output, range};
 use crate::lower::Blame;
+use crate::lower::buffer::{BufferAccess, Extent};
 use crate::lower::emit::{Emitter, Named, Result};
-use crate::lower::memory::{Bounds, BufferAccess, in_range};
+use crate::lower::lanes::{Amount, Lanes};
 use crate::{link, resources};
-
-/// LLVM address space of buffer descriptors.
-const BUFFER: u32 = 8;
-
-/// Word 3 of a raw buffer descriptor: 32-bit data format, no swizzle, no typed conversion.
-///
-/// RDNA also wants bit 24, and its out-of-bounds select (bits 28, 29) set to 3: an access is outside if its offset and
-/// size pass `num_records`. 2, as some descriptors have it, turns the check off. Source: RDNA 4 ISA, buffer resource;
-/// MLIR's `convert-amdgpu-to-rocdl` writes the same with and without `boundsCheck`.
-const fn descriptor_word3(generation: Generation) -> i64 {
-    if generation.is_gfx9() { 0x27000 } else { 0x27000 | 1 << 24 | 3 << 28 }
-}
-
-/// A byte offset outside every buffer.
-const OUT_OF_RANGE: u32 = MAX_BUFFER_BYTES as u32;
 
 pub struct Amdgpu {
     pub chip: &'static Chip,
-}
-
-impl Amdgpu {
-    /// Byte offset of an access, such that the hardware's check gives the access its exact meaning.
-    ///
-    /// The hardware checks dword by dword, so it splits an access that straddles the end. And it adds an instruction's
-    /// constant offset without wrapping, while LLVM moves there what was added with wrapping. So wherever an access is
-    /// not provably inside, the offset is made plain first: as it is, or outside.
-    fn guard<'c, 'a>(e: &Emitter<'c, 'a>, access: &BufferAccess<'c, 'a>) -> Result<Value<'c, 'a>> {
-        let scaled = |offset| match access.scale {
-            1 => Ok(offset),
-            scale => e.same("arith.muli", &[offset, e.int_const(32, i64::from(scale))?]),
-        };
-        let Bounds::UpTo(last) = access.bounds() else { return scaled(access.offset) };
-        if !access.straddles() {
-            // Past the end is past the end: the first unit outside stands for all of them.
-            let end = access.extent.div_ceil(u64::from(access.scale));
-            return scaled(e.same("arith.minui", &[access.offset, e.int_const(32, end as i64)?])?);
-        }
-        let outside = e.int_const(32, i64::from(OUT_OF_RANGE as i32))?;
-        e.same_as_second("arith.select", &[in_range(e, access, last)?, scaled(access.offset)?, outside])
-    }
 }
 
 impl Backend for Amdgpu {
@@ -83,14 +50,40 @@ impl Backend for Amdgpu {
         e.value(name, &[], e.int(32), &range(e, extent)?)
     }
 
-    fn open_buffer<'c, 'a>(&self, e: &Emitter<'c, 'a>, pointer: Value<'c, 'a>, bytes: u64) -> Result<Value<'c, 'a>> {
-        let operands = [
-            pointer,
-            e.int_const(16, 0)?,
-            e.int_const(64, bytes as i64)?,
-            e.int_const(32, descriptor_word3(self.chip.generation))?,
-        ];
-        e.value("rocdl.make.buffer.rsrc", &operands, llvm::r#type::pointer(e.context, BUFFER), &[])
+    // Memory
+
+    fn dynamic_lds(&self, _: &Kernel) -> u32 {
+        0
+    }
+
+    fn sync_scope(&self, scope: Scope) -> &'static str {
+        match scope {
+            Scope::System => "",
+            Scope::Device => "agent",
+            Scope::Workgroup => "workgroup",
+            Scope::Wave => "wavefront",
+        }
+    }
+
+    fn orders_atomics_by_fences(&self) -> bool {
+        false
+    }
+
+    fn float_atomic_attributes<'c>(&self, e: &Emitter<'c, '_>, scope: Scope) -> Vec<Named<'c>> {
+        // What several devices or the host share may lie where the instructions do not work.
+        match scope {
+            Scope::System => vec![],
+            _ => vec![("rocdl.no_fine_grained_memory", e.unit()), ("rocdl.no_remote_memory", e.unit())],
+        }
+    }
+
+    fn open_buffer<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        pointer: Value<'c, 'a>,
+        extent: &Extent<'c, 'a>,
+    ) -> Result<Value<'c, 'a>> {
+        self.descriptor(e, pointer, extent)
     }
 
     fn buffer_load<'c, 'a>(
@@ -99,8 +92,7 @@ impl Backend for Amdgpu {
         access: &BufferAccess<'c, 'a>,
         carrier: Type<'c>,
     ) -> Result<Value<'c, 'a>> {
-        let (at, zero) = (Self::guard(e, access)?, e.int_const(32, 0)?);
-        e.value("rocdl.raw.ptr.buffer.load", &[access.buffer, at, zero, zero], carrier, &[])
+        self.load(e, access, carrier)
     }
 
     fn buffer_store<'c, 'a>(
@@ -109,10 +101,99 @@ impl Backend for Amdgpu {
         access: &BufferAccess<'c, 'a>,
         value: Value<'c, 'a>,
     ) -> Result<()> {
-        let (at, zero) = (Self::guard(e, access)?, e.int_const(32, 0)?);
-        e.op("rocdl.raw.ptr.buffer.store", &[value, access.buffer, at, zero, zero], &[], &[])?;
-        Ok(())
+        self.store(e, access, value)
     }
+
+    fn copy_to_lds<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        access: &BufferAccess<'c, 'a>,
+        pointer: Value<'c, 'a>,
+    ) -> Result<bool> {
+        self.load_lds(e, access, pointer)
+    }
+
+    // Lanes
+
+    fn lane_id<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>) -> Result<Value<'c, 'a>> {
+        self.lane(at)
+    }
+
+    fn shuffle<'c, 'a>(
+        &self,
+        at: &Lanes<'_, 'c, 'a>,
+        op: ShuffleOp,
+        words: &[Value<'c, 'a>],
+        amount: Amount<'c, 'a>,
+        width: u32,
+    ) -> Result<Vec<Value<'c, 'a>>> {
+        self.shuffle_words(at, op, words, amount, width)
+    }
+
+    fn exchange<'c, 'a>(
+        &self,
+        at: &Lanes<'_, 'c, 'a>,
+        words: &[Value<'c, 'a>],
+        offset: u32,
+        _: u32,
+    ) -> Result<(Vec<Value<'c, 'a>>, Vec<Value<'c, 'a>>)> {
+        self.exchange_words(at, words, offset)
+    }
+
+    fn ballot<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, condition: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
+        self.ballot_of(at.e, condition)
+    }
+
+    fn read_first_lane<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, words: &[Value<'c, 'a>]) -> Result<Vec<Value<'c, 'a>>> {
+        let e = at.e;
+        words.iter().map(|w| e.call("llvm.amdgcn.readfirstlane.i32", &[*w], e.int(32))).collect()
+    }
+
+    fn read_lane<'c, 'a>(
+        &self,
+        at: &Lanes<'_, 'c, 'a>,
+        words: &[Value<'c, 'a>],
+        lane: Value<'c, 'a>,
+    ) -> Result<Vec<Value<'c, 'a>>> {
+        let e = at.e;
+        words.iter().map(|w| e.call("llvm.amdgcn.readlane.i32", &[*w, lane], e.int(32))).collect()
+    }
+
+    fn transpose8x8<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, word: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
+        self.transpose(at, word)
+    }
+
+    fn perm_b32<'c, 'a>(&self, e: &Emitter<'c, 'a>, operands: [Value<'c, 'a>; 3]) -> Result<Value<'c, 'a>> {
+        e.call("llvm.amdgcn.perm", &operands, e.int(32))
+    }
+
+    // Waiting
+
+    fn drain(&self, e: &Emitter<'_, '_>, _: Scope) -> Result<()> {
+        self.wait_for_stores(e)
+    }
+
+    fn s_sleep(&self, e: &Emitter<'_, '_>, amount: u32) -> Result<()> {
+        e.call_void("llvm.amdgcn.s.sleep", &[e.word(amount)?])
+    }
+
+    fn s_setprio(&self, e: &Emitter<'_, '_>, level: u32) -> Result<()> {
+        e.call_void("llvm.amdgcn.s.setprio", &[e.int_const(16, i64::from(level))?])
+    }
+
+    fn sched_barrier(&self, e: &Emitter<'_, '_>, mask: u32) -> Result<()> {
+        e.call_void("llvm.amdgcn.sched.barrier", &[e.word(mask)?])
+    }
+
+    fn sched_group_barrier(&self, e: &Emitter<'_, '_>, mask: u32, size: u32, group: u32) -> Result<()> {
+        e.call_void("llvm.amdgcn.sched.group.barrier", &[e.word(mask)?, e.word(size)?, e.word(group)?])
+    }
+
+    fn register_constraint(&self) -> &'static str {
+        "v"
+    }
+
+    // Stages
 
     fn pipeline(&self, target: Target) -> String {
         format!(
