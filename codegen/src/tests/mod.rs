@@ -7,6 +7,7 @@ mod failures;
 mod launch;
 mod memory;
 mod sabotage;
+mod targets;
 mod whole;
 
 use lathe_dsl::builder::{self, Builder};
