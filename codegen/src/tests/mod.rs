@@ -4,6 +4,7 @@ mod arithmetic;
 mod arithmetic_types;
 mod control;
 mod failures;
+mod fast_math;
 mod launch;
 mod memory;
 mod sabotage;
