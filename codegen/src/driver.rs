@@ -98,7 +98,10 @@ pub fn make(kernel: &Kernel, target: Target, options: &Options, stop: Stop) -> R
     let start = Instant::now();
     let refused = |refusal| Error::Refused { kernel: kernel.name.clone(), target, refusal };
     verify::verify(kernel, target).map_err(refused)?;
-    backend(target).check(kernel).map_err(|message| refused(Refusal { location: None, message }))?;
+    backend(target).check(kernel).map_err(|blame| {
+        let location = blame.op.map(|op| kernel.location(op));
+        refused(Refusal { location, message: blame.message })
+    })?;
     let verified = StageTime { stage: Stage::Verify.name().into(), ms: milliseconds(start) };
 
     let (outcome, stage) = contained(kernel, target, options, stop);
@@ -118,6 +121,7 @@ pub fn make(kernel: &Kernel, target: Target, options: &Options, stop: Stop) -> R
         _ => mlir_again(kernel, target, options),
     };
     let op = blame.op.or_else(|| named_op(kernel, &blame.message));
+    let op = op.or_else(|| lower::native::blamed(kernel, target.chip(), &blame.message));
     let location = op.filter(|n| (1..=kernel.op_count()).contains(&n.0)).map(|n| kernel.location(n));
     let mut failure = Failure {
         kernel: kernel.name.clone(),
@@ -174,7 +178,7 @@ fn stages(kernel: &Kernel, target: Target, options: &Options, stop: Stop, clock:
         mlir = Mlir::new();
         module = Module::new(Location::new(&mlir.context, &file, 0, 0));
         clock.stage(Stage::Mlir, || {
-            lower::lower(&mlir.context, &module, kernel, backend)?;
+            lower::lower(&mlir.context, &module, kernel, &*backend)?;
             sabotage_mlir(options, &mlir, &module)?;
             mlir.verify(&module)
         })?;

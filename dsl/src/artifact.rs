@@ -109,6 +109,9 @@ pub struct Resources {
     pub ptx_registers: Option<u32>,
     /// LDS (shared memory) of a workgroup, in bytes.
     pub lds_bytes: u32,
+    /// The part of [`Resources::lds_bytes`] that a launch has to allocate (NVIDIA's dynamic shared memory); 0 if the code
+    /// brings it all.
+    pub dynamic_lds_bytes: u32,
     /// AMD: registers spilled to memory (VGPR + SGPR).
     pub spills: Option<u32>,
     /// AMD: scratch memory a lane, in bytes.

@@ -107,8 +107,10 @@ impl<'c, 'a> Emitter<'c, 'a> {
     /// Type of a scalar.
     pub fn scalar(&self, s: ir::Scalar) -> Type<'c> {
         match s {
+            ir::Scalar::F16 => Type::float16(self.context),
             ir::Scalar::Bf16 => Type::bfloat16(self.context),
             ir::Scalar::F32 => Type::float32(self.context),
+            ir::Scalar::F64 => Type::float64(self.context),
             s => self.int(s.bits()),
         }
     }
@@ -118,8 +120,8 @@ impl<'c, 'a> Emitter<'c, 'a> {
         match t {
             ir::Type::Scalar(s) => self.scalar(s),
             ir::Type::Vector(s, n) => Type::vector(&[u64::from(n)], self.scalar(s)),
-            ir::Type::Ptr(..) => llvm::r#type::pointer(self.context, LDS),
-            ir::Type::Buffer(_) => llvm::r#type::pointer(self.context, GLOBAL),
+            ir::Type::Ptr(ir::Space::Lds, _) => llvm::r#type::pointer(self.context, LDS),
+            ir::Type::Ptr(ir::Space::Global, _) | ir::Type::Buffer(_) => llvm::r#type::pointer(self.context, GLOBAL),
         }
     }
 
@@ -159,8 +161,10 @@ impl<'c, 'a> Emitter<'c, 'a> {
         let scalar = ty.scalar();
         let element = match scalar {
             // Written as bits, so that a NaN keeps its payload.
+            ir::Scalar::F16 => self.attribute(&format!("0x{bits:04X} : f16"))?,
             ir::Scalar::Bf16 => self.attribute(&format!("0x{bits:04X} : bf16"))?,
             ir::Scalar::F32 => self.attribute(&format!("0x{bits:08X} : f32"))?,
+            ir::Scalar::F64 => self.attribute(&format!("0x{bits:016X} : f64"))?,
             // MLIR wants the value as it reads in the type's own width.
             s => self.int_attribute(s.bits(), sign_extend(bits, s.bits())),
         };
@@ -236,15 +240,67 @@ impl<'c, 'a> Emitter<'c, 'a> {
         self.value("llvm.getelementptr", &operands, pointer.r#type(), &attributes)
     }
 
-    /// An LLVM load with a known alignment in bytes.
-    pub fn load(&self, pointer: Value<'c, 'a>, ty: Type<'c>, align: u64) -> Result<Value<'c, 'a>> {
-        self.value("llvm.load", &[pointer], ty, &[("alignment", self.int_attribute(64, align as i64))])
-    }
-
     /// An LLVM store with a known alignment in bytes.
     pub fn store(&self, value: Value<'c, 'a>, pointer: Value<'c, 'a>, align: u64) -> Result<()> {
         self.op("llvm.store", &[value, pointer], &[], &[("alignment", self.int_attribute(64, align as i64))])?;
         Ok(())
+    }
+}
+
+impl<'c, 'a> Emitter<'c, 'a> {
+    /// A float constant that every float type holds exactly.
+    pub fn float_constant(&self, ty: ir::Type, value: f32) -> Result<Value<'c, 'a>> {
+        let bits = value.to_bits();
+        let bits = match ty.scalar() {
+            ir::Scalar::F64 => f64::from(value).to_bits(),
+            ir::Scalar::Bf16 => u64::from(bits >> 16),
+            // Of numbers in f16's normal range.
+            ir::Scalar::F16 => u64::from((bits >> 13) - (112 << 10)),
+            _ => u64::from(bits),
+        };
+        self.constant(ty, bits)
+    }
+
+    /// An intrinsic's name for operands of this type: `llvm.name.v2f32`.
+    pub fn overloaded(&self, name: &str, ty: ir::Type) -> String {
+        let scalar = match ty.scalar() {
+            s if s.is_float() => s.name().to_owned(),
+            s => format!("i{}", s.bits()),
+        };
+        match ty {
+            ir::Type::Vector(_, n) => format!("{name}.v{n}{scalar}"),
+            _ => format!("{name}.{scalar}"),
+        }
+    }
+
+    /// A call of a float intrinsic whose operands and result have this type. By name, because MLIR's passes take its own
+    /// operations for these as calls of a vendor's library.
+    pub fn float_intrinsic(
+        &self,
+        name: &str,
+        ty: ir::Type,
+        operands: &[Value<'c, 'a>],
+        flags: &[Named<'c>],
+    ) -> Result<Value<'c, 'a>> {
+        self.intrinsic(&self.overloaded(name, ty), operands, self.ty(ty), flags)
+    }
+
+    /// A call of an LLVM intrinsic by its full name.
+    pub fn intrinsic(
+        &self,
+        name: &str,
+        operands: &[Value<'c, 'a>],
+        result: Type<'c>,
+        flags: &[Named<'c>],
+    ) -> Result<Value<'c, 'a>> {
+        let segments = self.attribute(&format!("array<i32: {}, 0>", operands.len()))?;
+        let mut attributes = vec![
+            ("intrin", self.string(name)),
+            ("operandSegmentSizes", segments),
+            ("op_bundle_sizes", self.attribute("array<i32>")?),
+        ];
+        attributes.extend_from_slice(flags);
+        self.value("llvm.call_intrinsic", operands, result, &attributes)
     }
 }
 

@@ -1,23 +1,41 @@
 //! Kernel IR to MLIR: one `gpu.module` with one `gpu.func`.
 //!
 //! The function's body is `scf`, `arith`, `vector` and `llvm` operations; what differs between targets comes from
-//! [`Backend`]. No operation carries a fast-math flag, so nothing is contracted or reassociated. Every operation's
-//! location is line N of the file `NAME.kir`, N being the Kernel IR operation it came from.
+//! [`Backend`]. No operation carries a fast-math flag but what the kernel allows, so nothing else is contracted or
+//! reassociated. Every operation's location is line N of the file `NAME.kir`, N being the Kernel IR operation it came from.
 
 mod arith;
+mod arith_convert;
+mod arith_float;
+mod arith_int;
+pub mod atomic;
+pub mod buffer;
+mod call;
 mod control;
 pub mod emit;
+pub mod lanes;
+mod math;
 pub mod memory;
+pub mod native;
+mod params;
+mod pointer;
+mod sched;
+mod uniform;
+mod words;
+
+use std::collections::HashMap;
 
 use lathe_dsl::facts::Facts;
-use lathe_dsl::ir::{self, Access, Kernel, OpNumber, ParamKind};
+use lathe_dsl::ir::{self, Kernel, OpNumber, ParamKind, Scalar};
 use melior::Context;
 use melior::dialect::llvm;
-use melior::ir::attribute::{ArrayAttribute, DictionaryAttribute, TypeAttribute};
+use melior::ir::attribute::{ArrayAttribute, TypeAttribute};
 use melior::ir::r#type::FunctionType;
-use melior::ir::{Attribute, Identifier, Location, Module, Value};
+use melior::ir::{Location, Module, Value};
 
+use self::buffer::Buffer;
 use self::emit::{Emitter, GLOBAL, Result};
+use self::uniform::Uniform;
 use crate::target::Backend;
 
 /// What went wrong, and at which operation.
@@ -51,8 +69,13 @@ pub struct Lowering<'c, 'a, 'k> {
     kernel: &'k Kernel,
     backend: &'k dyn Backend,
     facts: Facts,
+    uniform: Uniform,
+    constants: Vec<Option<u64>>,
+    /// Whether every lane of a wave surely runs at the current place.
+    whole: bool,
     file: String,
     values: Vec<Option<Value<'c, 'a>>>,
+    buffers: HashMap<ir::Value, Buffer<'c, 'a>>,
 }
 
 /// Lowers a verified kernel into an empty module.
@@ -72,8 +95,12 @@ pub fn lower<'c: 'a, 'a>(
         kernel,
         backend,
         facts: Facts::of(kernel),
+        uniform: Uniform::of(kernel),
+        constants: uniform::constants(kernel),
+        whole: true,
         file,
         values: vec![None; kernel.values.len()],
+        buffers: HashMap::new(),
     };
     lowering.declare_lds(&gpu_module)?;
     lowering.emit = lowering.function(&gpu_module)?;
@@ -96,7 +123,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
                 ParamKind::Scalar(s) => module.scalar(s),
             })
             .collect();
-        let attributes: Vec<_> = self.kernel.params.iter().map(|p| param_attributes(module, p.kind)).collect();
+        let attributes = params::attributes(module, self.kernel);
         let mut function = vec![
             ("sym_name", module.string(&self.kernel.name)),
             ("function_type", TypeAttribute::new(FunctionType::new(context, &types, &[]).into()).into()),
@@ -104,21 +131,11 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             ("gpu.kernel", module.unit()),
         ];
         function.extend(self.backend.kernel_attributes(module, self.kernel)?);
+        if self.kernel.fast_math.flush_subnormals {
+            function.push(("denormal_fp_math_f32", module.string("preserve-sign,preserve-sign")));
+        }
         let operation = module.op_with_regions("gpu.func", &[], &[], &function, 1)?;
         module.enter(operation, 0, &types)
-    }
-
-    /// Makes the parameters' values.
-    fn open_params(&mut self) -> Result<()> {
-        for (i, p) in self.kernel.params.iter().enumerate() {
-            let argument = self.emit.param(i)?;
-            let value = match p.kind.buffer_bytes() {
-                Some(bytes) => self.backend.open_buffer(&self.emit, argument, bytes)?,
-                None => argument,
-            };
-            self.values[i] = Some(value);
-        }
-        Ok(())
     }
 
     fn location_of(&self, op: OpNumber) -> Location<'c> {
@@ -129,30 +146,62 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         self.values.get(v.index()).copied().flatten().ok_or_else(|| format!("{v:?} is used before it is defined"))
     }
 
+    /// The bits of a value that is a constant.
+    fn constant(&self, v: ir::Value) -> Option<u64> {
+        self.constants.get(v.index()).copied().flatten()
+    }
+
     fn set(&mut self, v: ir::Value, value: Value<'c, 'a>) {
         self.values[v.index()] = Some(value);
     }
 }
 
-/// What LLVM may assume of a parameter.
-fn param_attributes<'c>(e: &Emitter<'c, '_>, kind: ParamKind) -> Attribute<'c> {
-    let unit = e.unit();
-    let mut attributes = vec![("llvm.noundef", unit)];
-    if let ParamKind::Buffer { access, align, .. } = kind {
-        // Buffers of one launch do not overlap unless none of them is written.
-        attributes.push(("llvm.noalias", unit));
-        attributes.push(("llvm.align", e.int_attribute(64, i64::from(align))));
-        match access {
-            Access::Read => attributes.push(("llvm.readonly", unit)),
-            Access::Write => attributes.push(("llvm.writeonly", unit)),
-            Access::ReadWrite => {}
-        }
-        // An empty buffer may be a null pointer.
-        if let Some(bytes @ 1..) = kind.buffer_bytes() {
-            attributes.push(("llvm.nonnull", unit));
-            attributes.push(("llvm.dereferenceable", e.int_attribute(64, bytes as i64)));
+/// Indices are mathematical integers; here they get 32 or 64 bits, each by what is known of it.
+impl<'c, 'a> Lowering<'c, 'a, '_> {
+    /// Bits that represent an `idx` value: 32 if it is known to fit, as a signed number. Vectors always get 64.
+    fn idx_bits(&self, v: ir::Value) -> u32 {
+        if matches!(self.kernel.ty(v), ir::Type::Scalar(_)) { self.facts.idx_bits(v) } else { 64 }
+    }
+
+    /// Least and largest value of an integer, as the number that it is.
+    fn range(&self, v: ir::Value) -> (i128, i128) {
+        let fact = self.facts.get(v);
+        (fact.min, fact.max)
+    }
+
+    /// Type in which an operation on these values, of one element type, is computed: the first one's, and for `idx` the
+    /// integer that holds every one of them.
+    fn work_type(&self, values: &[ir::Value]) -> ir::Type {
+        let ty = self.kernel.ty(values[0]);
+        let indices = values.iter().filter(|v| self.kernel.ty(**v).scalar() == Scalar::Idx);
+        match indices.map(|v| self.idx_bits(*v)).max() {
+            Some(32) => ty.with_scalar(Scalar::I32),
+            Some(_) => ty.with_scalar(Scalar::I64),
+            None => ty,
         }
     }
-    let named: Vec<_> = attributes.into_iter().map(|(n, a)| (Identifier::new(e.context, n), a)).collect();
-    DictionaryAttribute::new(e.context, &named).into()
+
+    /// A value in the type in which it is worked with.
+    fn get_in(&self, v: ir::Value, ty: ir::Type) -> Result<Value<'c, 'a>> {
+        let value = self.get(v)?;
+        if self.kernel.ty(v).scalar() == Scalar::Idx {
+            self.resize(value, self.work_type(&[v]), ty, true)
+        } else {
+            Ok(value)
+        }
+    }
+
+    /// What was made in the type `ty`, as the value `like` wants it.
+    fn fit(&self, value: Value<'c, 'a>, ty: ir::Type, like: ir::Value) -> Result<Value<'c, 'a>> {
+        if self.kernel.ty(like).scalar() == Scalar::Idx {
+            self.resize(value, ty, self.work_type(&[like]), true)
+        } else {
+            Ok(value)
+        }
+    }
+
+    /// A value as `like`, of the same type, wants it: how values enter and leave regions.
+    fn get_as(&self, v: ir::Value, like: ir::Value) -> Result<Value<'c, 'a>> {
+        self.get_in(v, self.work_type(&[like]))
+    }
 }

@@ -4,17 +4,23 @@ mod amdgpu;
 mod nvptx;
 
 use lathe_dsl::artifact::Resources;
-use lathe_dsl::ir::{Axis, Kernel};
+use lathe_dsl::ir::{Axis, Kernel, Scope, ShuffleOp, UnaryOp};
+use lathe_dsl::target::Chip;
 use lathe_dsl::{Arch, Target};
 use melior::ir::{Type, Value};
 
+use crate::lower::Blame;
+use crate::lower::buffer::{BufferAccess, Extent};
 use crate::lower::emit::{Emitter, Named, Result};
-use crate::lower::memory::BufferAccess;
+use crate::lower::lanes::{Amount, Lanes};
 
 /// A code generator's target.
 pub trait Backend: Sync {
+    /// The chip.
+    fn chip(&self) -> &'static Chip;
+
     /// Refuses what verified Kernel IR may hold but this target cannot do.
-    fn check(&self, kernel: &Kernel) -> std::result::Result<(), String>;
+    fn check(&self, kernel: &Kernel) -> std::result::Result<(), Blame>;
 
     /// Launch facts, as attributes of the kernel function.
     fn kernel_attributes<'c>(&self, e: &Emitter<'c, '_>, kernel: &Kernel) -> Result<Vec<Named<'c>>>;
@@ -25,16 +31,29 @@ pub trait Backend: Sync {
     /// Index of the workgroup in the grid along an axis of this extent: 32 bits.
     fn block_id<'c, 'a>(&self, e: &Emitter<'c, 'a>, axis: Axis, extent: u32) -> Result<Value<'c, 'a>>;
 
-    /// Hardware 2^x of one `f32`.
-    fn hw_exp2<'c, 'a>(&self, e: &Emitter<'c, 'a>, x: Value<'c, 'a>) -> Result<Value<'c, 'a>>;
+    // Memory
 
-    /// Hardware 1/x of one `f32`.
-    fn hw_rcp<'c, 'a>(&self, e: &Emitter<'c, 'a>, x: Value<'c, 'a>) -> Result<Value<'c, 'a>>;
+    /// LDS that a launch has to allocate, in bytes, because the code's own would be more than the target's tools take.
+    fn dynamic_lds(&self, kernel: &Kernel) -> u32;
 
-    /// Makes of a buffer's address what its accesses take; called once a parameter, at the kernel's start.
-    fn open_buffer<'c, 'a>(&self, e: &Emitter<'c, 'a>, pointer: Value<'c, 'a>, bytes: u64) -> Result<Value<'c, 'a>>;
+    /// LLVM's name of a scope.
+    fn sync_scope(&self, scope: Scope) -> &'static str;
 
-    /// Loads `carrier`, zeros if the access does not end within the buffer. Not called where it never does.
+    /// Whether atomic read-modify-writes are to be relaxed, with fences around them for their order.
+    fn orders_atomics_by_fences(&self) -> bool;
+
+    /// Promises that make an atomic on floats in global memory one instruction.
+    fn float_atomic_attributes<'c>(&self, e: &Emitter<'c, '_>, scope: Scope) -> Vec<Named<'c>>;
+
+    /// Makes of a buffer's address what its accesses take.
+    fn open_buffer<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        pointer: Value<'c, 'a>,
+        extent: &Extent<'c, 'a>,
+    ) -> Result<Value<'c, 'a>>;
+
+    /// Loads `carrier`, zeros if the access is masked or does not end within the buffer. Not called where it never does.
     fn buffer_load<'c, 'a>(
         &self,
         e: &Emitter<'c, 'a>,
@@ -42,13 +61,88 @@ pub trait Backend: Sync {
         carrier: Type<'c>,
     ) -> Result<Value<'c, 'a>>;
 
-    /// Stores `value`, nothing if the access does not end within the buffer. Not called where it never does.
+    /// Stores `value`, nothing if the access is masked or does not end within the buffer. Not called where it never does.
     fn buffer_store<'c, 'a>(
         &self,
         e: &Emitter<'c, 'a>,
         access: &BufferAccess<'c, 'a>,
         value: Value<'c, 'a>,
     ) -> Result<()>;
+
+    /// Copies from a buffer to LDS, past the registers; `false` if the chip cannot, and nothing was emitted.
+    fn copy_to_lds<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        access: &BufferAccess<'c, 'a>,
+        pointer: Value<'c, 'a>,
+    ) -> Result<bool>;
+
+    // Lanes
+
+    /// Index of the lane in its wave: 32 bits.
+    fn lane_id<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>) -> Result<Value<'c, 'a>>;
+
+    /// Every word from the lane that a shuffle names.
+    fn shuffle<'c, 'a>(
+        &self,
+        at: &Lanes<'_, 'c, 'a>,
+        op: ShuffleOp,
+        words: &[Value<'c, 'a>],
+        amount: Amount<'c, 'a>,
+        width: u32,
+    ) -> Result<Vec<Value<'c, 'a>>>;
+
+    /// Two values whose words are, in one order or the other, a lane's own and those of the lane at distance `offset`, a
+    /// power of two.
+    fn exchange<'c, 'a>(
+        &self,
+        at: &Lanes<'_, 'c, 'a>,
+        words: &[Value<'c, 'a>],
+        offset: u32,
+        width: u32,
+    ) -> Result<(Vec<Value<'c, 'a>>, Vec<Value<'c, 'a>>)>;
+
+    /// Mask of the active lanes where a condition holds: 64 bits.
+    fn ballot<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, condition: Value<'c, 'a>) -> Result<Value<'c, 'a>>;
+
+    /// Every word of the first active lane.
+    fn read_first_lane<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, words: &[Value<'c, 'a>]) -> Result<Vec<Value<'c, 'a>>>;
+
+    /// Every word of a lane.
+    fn read_lane<'c, 'a>(
+        &self,
+        at: &Lanes<'_, 'c, 'a>,
+        words: &[Value<'c, 'a>],
+        lane: Value<'c, 'a>,
+    ) -> Result<Vec<Value<'c, 'a>>>;
+
+    /// A word of the transposed 8×8 matrix.
+    fn transpose8x8<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, word: Value<'c, 'a>) -> Result<Value<'c, 'a>>;
+
+    /// Bytes of `a` (4 to 7) and `b` (0 to 3), named by a selector of bytes below 8.
+    fn perm_b32<'c, 'a>(&self, e: &Emitter<'c, 'a>, operands: [Value<'c, 'a>; 3]) -> Result<Value<'c, 'a>>;
+
+    // Waiting
+
+    /// Waits for the wave's stores and copies.
+    fn drain(&self, e: &Emitter<'_, '_>, scope: Scope) -> Result<()>;
+
+    /// Sleeps for about 64 times so many cycles.
+    fn s_sleep(&self, e: &Emitter<'_, '_>, amount: u32) -> Result<()>;
+
+    /// Sets the wave's priority.
+    fn s_setprio(&self, e: &Emitter<'_, '_>, level: u32) -> Result<()>;
+
+    /// Limits the scheduler.
+    fn sched_barrier(&self, e: &Emitter<'_, '_>, mask: u32) -> Result<()>;
+
+    /// Guides the scheduler.
+    fn sched_group_barrier(&self, e: &Emitter<'_, '_>, mask: u32, size: u32, group: u32) -> Result<()>;
+
+    /// Inline assembly's constraint for a 32-bit register.
+    fn register_constraint(&self) -> &'static str;
+
+    // Stages
 
     /// MLIR pass pipeline, anchored at `builtin.module`, that leaves only LLVM's dialects.
     fn pipeline(&self, target: Target) -> String;
@@ -61,6 +155,19 @@ pub trait Backend: Sync {
 
     /// Reads what the artifact's code needs of the chip.
     fn resources(&self, target: Target, kernel: &Kernel, code: &[u8]) -> std::result::Result<Resources, String>;
+
+    // Arithmetic.
+
+    /// The chip's own instruction for a `hw_…` operation, or for an approximate sine or cosine, of one `f32`; `flush` allows
+    /// it to flush subnormals, `flags` are what the operation carries.
+    fn hardware<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        op: UnaryOp,
+        x: Value<'c, 'a>,
+        flush: bool,
+        flags: &[Named<'c>],
+    ) -> Result<Value<'c, 'a>>;
 }
 
 /// Form of LLVM's output.
@@ -73,10 +180,11 @@ pub enum Output {
 }
 
 /// The code generator that serves a chip.
-pub fn backend(target: Target) -> &'static dyn Backend {
-    match target.chip().arch {
-        Arch::Amdgpu => &amdgpu::Amdgpu,
-        Arch::Nvptx => &nvptx::Nvptx,
+pub fn backend(target: Target) -> Box<dyn Backend> {
+    let chip = target.chip();
+    match chip.arch {
+        Arch::Amdgpu => Box::new(amdgpu::Amdgpu { chip }),
+        Arch::Nvptx => Box::new(nvptx::Nvptx { chip }),
     }
 }
 

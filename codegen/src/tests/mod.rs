@@ -1,11 +1,13 @@
 //! Tests of the whole crate: small kernels, looked at in MLIR, LLVM IR and machine code.
 
 mod arithmetic;
+mod arithmetic_types;
 mod control;
 mod failures;
 mod launch;
 mod memory;
 mod sabotage;
+mod targets;
 mod whole;
 
 use lathe_dsl::builder::{self, Builder};

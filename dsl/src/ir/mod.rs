@@ -6,6 +6,7 @@
 mod def;
 mod fast_math;
 mod op;
+mod parse;
 mod parts;
 mod print;
 mod types;
@@ -22,6 +23,7 @@ pub use op::{
     AtomicKind, AtomicOp, Axis, BinaryOp, Bits, ButterflyOp, Cache, Coherence, Memory, NativeCode, NativeForm,
     OffsetUnit, Op, Order, Predicate, ReduceOp, Scope, ShuffleOp, UnaryOp, Unroll,
 };
+pub use parse::{ParseError, parse};
 pub use types::{Class, Scalar, Space, Type};
 
 /// Largest argument block of a kernel, in bytes: 128 buffers, so that a launch can pack it on its stack. (CUDA takes 4096.)
@@ -335,17 +337,21 @@ impl PartialEq for Kernel {
 
 impl Eq for Kernel {}
 
-/// Names that are read back are kept for the rest of the process, each once however often it is read.
+/// A name of an author's from a stored kernel.
 fn interned<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Name, D::Error> {
+    Ok(intern(String::deserialize(deserializer)?))
+}
+
+/// Names that are read back are kept for the rest of the process, each once however often it is read.
+fn intern(name: String) -> Name {
     static NAMES: Mutex<Option<HashSet<Name>>> = Mutex::new(None);
-    let name = String::deserialize(deserializer)?;
     let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
     let names = names.get_or_insert_default();
-    Ok(names.get(name.as_str()).copied().unwrap_or_else(|| {
+    names.get(name.as_str()).copied().unwrap_or_else(|| {
         let name: Name = name.leak();
         names.insert(name);
         name
-    }))
+    })
 }
 
 /// New numbers for [`Kernel::normalised`].

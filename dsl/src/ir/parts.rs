@@ -23,7 +23,8 @@ pub trait Show {
     fn region(&mut self, block: &Block);
 }
 
-/// Gives the parts of an operation as they are read, in the order in which they are declared.
+/// Gives the parts of an operation as they are read, in the order in which they are declared: positional ones first, then
+/// attributes, then regions.
 pub trait Read {
     /// What goes wrong.
     type Error;
@@ -35,19 +36,20 @@ pub trait Read {
     fn word<T>(&mut self, wanted: &str, parse: impl FnOnce(&str) -> Option<T>) -> Result<T, Self::Error>;
     /// The bits of a constant of the result's type.
     fn constant(&mut self) -> Result<Bits, Self::Error>;
-    /// The value of attribute `key` if it is next; quoted text without its quotes.
+    /// The value of attribute `key` if there is one; quoted text without its quotes. The attributes that follow a `form`
+    /// belong to it.
     fn keyed<T>(
         &mut self,
         key: &str,
         wanted: &str,
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Result<Option<T>, Self::Error>;
-    /// An operand as the value of attribute `key`, if it is next.
+    /// An operand as the value of attribute `key`, if there is one.
     fn keyed_value(&mut self, key: &str) -> Result<Option<Value>, Self::Error>;
     /// A region.
     fn region(&mut self) -> Result<Block, Self::Error>;
-    /// Complains about the place that was read last.
-    fn error(&self, message: String) -> Self::Error;
+    /// Complains about the place that would be read next.
+    fn error(&self, wanted: String) -> Self::Error;
 }
 
 /// A field of an operation. `key` is its name; fields of tuple-like operations have none and are positional.
@@ -149,17 +151,23 @@ impl Part for Bits {
     }
 }
 
+/// A number in decimal, or in hexadecimal behind `0x`.
+fn number(text: &str) -> Option<u32> {
+    let (digits, radix) = text.strip_prefix("0x").map_or((text, 10), |hex| (hex, 16));
+    u32::from_str_radix(digits, radix).ok().filter(|_| !digits.starts_with('+'))
+}
+
 impl Part for u32 {
     fn show(&self, key: &str, show: &mut dyn Show) {
         if key.is_empty() { show.word(self.to_string()) } else { show.keyed(key, self.to_string()) }
     }
     fn read<R: Read>(key: &str, _: &str, from: &mut R) -> Result<Self, R::Error> {
         if key.is_empty() {
-            return from.word("a number", |t| t.parse().ok());
+            return from.word("a number", number);
         }
-        match from.keyed(key, "a number", |t| t.parse().ok())? {
+        match from.keyed(key, "a number", number)? {
             Some(n) => Ok(n),
-            None => Err(from.error(format!("`{key}=` with a number is missing"))),
+            None => Err(from.error(format!("`{key}=` with a number"))),
         }
     }
 }
@@ -171,7 +179,7 @@ impl Part for Option<u32> {
         }
     }
     fn read<R: Read>(key: &str, _: &str, from: &mut R) -> Result<Self, R::Error> {
-        from.keyed(key, "a number", |t| t.parse().ok())
+        from.keyed(key, "a number", number)
     }
 }
 
@@ -181,7 +189,7 @@ impl Part for Vec<u32> {
         show.keyed(key, format!("\"{}\"", numbers.join(" ")));
     }
     fn read<R: Read>(key: &str, _: &str, from: &mut R) -> Result<Self, R::Error> {
-        let numbers = |t: &str| t.split_ascii_whitespace().map(|n| n.parse().ok()).collect();
+        let numbers = |t: &str| t.split_ascii_whitespace().map(number).collect();
         Ok(from.keyed(key, "numbers in quotes, separated by spaces", numbers)?.unwrap_or_default())
     }
 }
@@ -208,7 +216,7 @@ macro_rules! mnemonic_part {
             }
             fn show(&self, _: &str, _: &mut dyn Show) {}
             fn read<R: Read>(_: &str, mnemonic: &str, from: &mut R) -> Result<Self, R::Error> {
-                Self::named(mnemonic).ok_or_else(|| from.error(format!("no operation `{mnemonic}`")))
+                Self::named(mnemonic).ok_or_else(|| from.error(format!("an operation instead of `{mnemonic}`")))
             }
         }
     )*};
@@ -303,7 +311,7 @@ impl Part for Vec<NativeForm> {
             } else if let Some(name) = from.keyed("intrinsic", "an intrinsic's name in quotes", text)? {
                 NativeCode::Intrinsic { name }
             } else {
-                return Err(from.error("`form=` is followed by `asm=` or `intrinsic=`".to_owned()));
+                return Err(from.error("`asm=` or `intrinsic=` after `form=`".to_owned()));
             };
             forms.push(NativeForm { target, code, effects: Part::read("effects", m, from)? });
         }
@@ -311,7 +319,7 @@ impl Part for Vec<NativeForm> {
     }
 }
 
-/// Text in quotes: `"`, `\` and line ends escaped.
+/// Text in quotes: `"`, `\` and control characters escaped.
 pub(super) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -320,6 +328,8 @@ pub(super) fn quoted(text: &str) -> String {
             '\\' => out.push_str("\\\\"),
             '\n' => out.push_str("\\n"),
             '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            c if c.is_control() => out.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
             c => out.push(c),
         }
     }

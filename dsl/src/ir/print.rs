@@ -13,11 +13,21 @@
 use std::fmt::{self, Display, Formatter};
 
 use super::def::Family;
-use super::parts::Show;
+use super::parts::{Show, quoted};
 use super::{Access, Bits, Block, Inst, Kernel, LdsArray, Param, ParamKind, Scalar, Type, Value};
 
 /// Version of the printed form, in its first line.
 pub(super) const VERSION: u32 = 2;
+
+/// A name of the author's: as it is if it is a word, else in quotes.
+fn name(name: &str) -> String {
+    let word = name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    if word && !name.is_empty() && !name.starts_with(|c: char| c.is_ascii_digit()) {
+        name.to_owned()
+    } else {
+        quoted(name)
+    }
+}
 
 impl Display for Value {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -39,16 +49,16 @@ impl Display for Param {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self.kind {
             ParamKind::Buffer { elem, len, access, align } => {
-                write!(f, "{}: buffer<{elem}> len {len} {access} align {align}", self.name)
+                write!(f, "{}: buffer<{elem}> len {len} {access} align {align}", name(self.name))
             }
-            ParamKind::Scalar(s) => write!(f, "{}: {s}", self.name),
+            ParamKind::Scalar(s) => write!(f, "{}: {s}", name(self.name)),
         }
     }
 }
 
 impl Display for LdsArray {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} len {} align {}", self.name, self.elem, self.len, self.align)
+        write!(f, "{}: {} len {} align {}", name(self.name), self.elem, self.len, self.align)
     }
 }
 
@@ -57,7 +67,7 @@ impl Display for Kernel {
         writeln!(f, "kernel_ir {VERSION}")?;
         let [gx, gy, gz] = self.launch.grid;
         let [bx, by, bz] = self.launch.block;
-        write!(f, "kernel @{} wave {} grid {gx}x{gy}x{gz} block {bx}x{by}x{bz}", self.name, self.wave)?;
+        write!(f, "kernel @{} wave {} grid {gx}x{gy}x{gz} block {bx}x{by}x{bz}", name(&self.name), self.wave)?;
         if let Some(n) = self.launch.waves_per_eu {
             write!(f, " waves_per_eu {n}")?;
         }

@@ -158,6 +158,9 @@ impl Class {
     /// Types of 32 and 64 bits that atomics work on.
     pub const ATOMIC: Self = Self::of(&[Scalar::I32, Scalar::U32, Scalar::I64, Scalar::U64, Scalar::F32, Scalar::F64]);
 
+    /// Integers of 32 and 64 bits: what bitwise atomics work on, and the sized types that a loop counts in.
+    pub const ATOMIC_INT: Self = Self::of(&[Scalar::I32, Scalar::U32, Scalar::I64, Scalar::U64]);
+
     const fn of(list: &[Scalar]) -> Self {
         let (mut bits, mut i) = (0, 0);
         while i < list.len() {

@@ -1,0 +1,187 @@
+//! Atomic operations, fences and drains.
+
+use lathe_dsl::ir::{self, AtomicOp, Order, Scope, Space, Type as IrType};
+use melior::dialect::llvm;
+use melior::ir::{Attribute, Value, ValueLike};
+
+use super::Lowering;
+use super::emit::{Emitter, Named, Result};
+
+/// LLVM's atomic orderings, numbered as MLIR numbers them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ordering {
+    NotAtomic = 0,
+    Monotonic = 2,
+    Acquire = 4,
+    Release = 5,
+    AcqRel = 6,
+    SeqCst = 7,
+}
+
+impl Ordering {
+    /// As an attribute.
+    pub fn attribute<'c>(self, e: &Emitter<'c, '_>) -> Attribute<'c> {
+        e.int_attribute(64, self as i64)
+    }
+
+    fn acquires(self) -> bool {
+        matches!(self, Self::Acquire | Self::AcqRel | Self::SeqCst)
+    }
+
+    fn releases(self) -> bool {
+        matches!(self, Self::Release | Self::AcqRel | Self::SeqCst)
+    }
+
+    /// Without its release half: what a compare-and-swap that stores nothing has.
+    fn of_failure(self) -> Self {
+        match self {
+            Self::Release => Self::Monotonic,
+            Self::AcqRel => Self::Acquire,
+            other => other,
+        }
+    }
+}
+
+/// A memory order in LLVM's words.
+pub fn ordering(order: Order) -> Ordering {
+    match order {
+        Order::Plain => Ordering::NotAtomic,
+        Order::Relaxed => Ordering::Monotonic,
+        Order::Acquire => Ordering::Acquire,
+        Order::Release => Ordering::Release,
+        Order::AcqRel => Ordering::AcqRel,
+        Order::SeqCst => Ordering::SeqCst,
+    }
+}
+
+/// `llvm.atomicrmw`'s operations, numbered as MLIR numbers them.
+fn bin_op(op: AtomicOp, ty: IrType) -> i64 {
+    let s = ty.scalar();
+    let pick = |float, signed, unsigned| match () {
+        () if s.is_float() => float,
+        () if s.is_signed() => signed,
+        () => unsigned,
+    };
+    match op {
+        AtomicOp::Xchg => 0,
+        AtomicOp::Add => pick(11, 1, 1),
+        AtomicOp::Sub => pick(11, 2, 2),
+        AtomicOp::And => 3,
+        AtomicOp::Or => 5,
+        AtomicOp::Xor => 6,
+        AtomicOp::Max => pick(13, 7, 9),
+        AtomicOp::Min => pick(14, 8, 10),
+    }
+}
+
+impl<'c, 'a> Lowering<'c, 'a, '_> {
+    /// A fence.
+    pub(super) fn fence(&self, order: Order, scope: Scope) -> Result<()> {
+        match ordering(order) {
+            Ordering::NotAtomic | Ordering::Monotonic => {
+                Err(format!("a fence with order {}; it takes acquire, release, acq_rel or seq_cst", order.name()))
+            }
+            order => self.fence_at(&self.emit, order, scope),
+        }
+    }
+
+    fn fence_at(&self, e: &Emitter<'c, 'a>, order: Ordering, scope: Scope) -> Result<()> {
+        let attributes = [("ordering", order.attribute(e)), ("syncscope", e.string(self.backend.sync_scope(scope)))];
+        e.op("llvm.fence", &[], &[], &attributes).map(drop)
+    }
+
+    /// An atomic access with its order: LLVM's NVIDIA target takes only relaxed ones, to be surrounded by fences.
+    fn ordered(
+        &self,
+        e: &Emitter<'c, 'a>,
+        order: Ordering,
+        scope: Scope,
+        access: impl FnOnce(Ordering) -> Result<Value<'c, 'a>>,
+    ) -> Result<Value<'c, 'a>> {
+        if !self.backend.orders_atomics_by_fences() {
+            return access(order);
+        }
+        if order.releases() {
+            let before = if order == Ordering::SeqCst { order } else { Ordering::AcqRel };
+            self.fence_at(e, before, scope)?;
+        }
+        let value = access(Ordering::Monotonic)?;
+        if order.acquires() {
+            self.fence_at(e, Ordering::AcqRel, scope)?;
+        }
+        Ok(value)
+    }
+
+    /// Read-modify-write.
+    pub(super) fn atomic_rmw(
+        &self,
+        op: AtomicOp,
+        pointer: ir::Value,
+        value: ir::Value,
+        order: Order,
+        scope: Scope,
+    ) -> Result<Value<'c, 'a>> {
+        let place = (self.get(pointer)?, self.space(pointer)?);
+        let value = (self.get(value)?, self.kernel.ty(value));
+        self.rmw_at(&self.emit, op, place, value, atomic(order)?, scope)
+    }
+
+    /// The same at a place.
+    pub(super) fn rmw_at(
+        &self,
+        e: &Emitter<'c, 'a>,
+        op: AtomicOp,
+        (pointer, space): (Value<'c, 'a>, Space),
+        (value, ty): (Value<'c, 'a>, IrType),
+        order: Ordering,
+        scope: Scope,
+    ) -> Result<Value<'c, 'a>> {
+        let float = ty.scalar().is_float();
+        // Adding the negated operand is the same, and what the chips have.
+        let value = if float && op == AtomicOp::Sub { e.same("arith.negf", &[value])? } else { value };
+        self.ordered(e, order, scope, |order| {
+            let mut attributes: Vec<Named<'c>> = vec![
+                ("bin_op", e.int_attribute(64, bin_op(op, ty))),
+                ("ordering", order.attribute(e)),
+                ("syncscope", e.string(self.backend.sync_scope(scope))),
+                ("alignment", e.int_attribute(64, i64::from(ty.bytes()))),
+            ];
+            if space == Space::Global && float {
+                attributes.extend(self.backend.float_atomic_attributes(e, scope));
+            }
+            e.value("llvm.atomicrmw", &[pointer, value], value.r#type(), &attributes)
+        })
+    }
+
+    /// Compare-and-swap; the value before.
+    pub(super) fn atomic_cas(
+        &self,
+        [pointer, expected, value]: [ir::Value; 3],
+        order: Order,
+        scope: Scope,
+    ) -> Result<Value<'c, 'a>> {
+        let (e, ty) = (&self.emit, self.kernel.ty(value));
+        let bits = e.int(ty.bytes() * 8);
+        let operands = [self.get(pointer)?, e.bitcast(self.get(expected)?, bits)?, e.bitcast(self.get(value)?, bits)?];
+        let old = self.ordered(e, atomic(order)?, scope, |order| {
+            let attributes = [
+                ("success_ordering", order.attribute(e)),
+                ("failure_ordering", order.of_failure().attribute(e)),
+                ("syncscope", e.string(self.backend.sync_scope(scope))),
+                ("alignment", e.int_attribute(64, i64::from(ty.bytes()))),
+            ];
+            let both = llvm::r#type::r#struct(e.context, &[bits, e.int(1)], false);
+            let both = e.value("llvm.cmpxchg", &operands, both, &attributes)?;
+            e.field(both, 0, bits)
+        })?;
+        e.bitcast(old, e.ty(ty))
+    }
+}
+
+/// The order of an atomic operation.
+fn atomic(order: Order) -> Result<Ordering> {
+    match ordering(order) {
+        Ordering::NotAtomic => Err("an atomic operation with order plain".to_owned()),
+        order => Ok(order),
+    }
+}

@@ -1,0 +1,92 @@
+//! Inline assembly and raw intrinsics.
+
+use lathe_dsl::ir::{Inst, Kernel, NativeCode, NativeForm, Op, OpNumber, Scalar, Type as IrType};
+use lathe_dsl::target::Chip;
+use lathe_dsl::{Arch, ir};
+
+use super::{Blame, Lowering};
+
+/// The form that a chip uses: the first that names it or its family.
+pub fn form<'k>(forms: &'k [NativeForm], chip: &Chip) -> Option<&'k NativeForm> {
+    let family = match chip.arch {
+        Arch::Amdgpu => "amdgpu",
+        Arch::Nvptx => "nvptx",
+    };
+    forms.iter().find(|f| f.target == chip.name || f.target == family)
+}
+
+/// The operation whose inline assembly a message of the assembler's is about: the one that holds the line that it quotes,
+/// or the only one there is.
+pub fn blamed(kernel: &Kernel, chip: &Chip, message: &str) -> Option<OpNumber> {
+    let mut found = vec![];
+    kernel.walk(&mut |inst| {
+        if let Op::Native { forms, .. } = &inst.op
+            && let Some(NativeForm { code: NativeCode::Asm { template, constraints }, .. }) = form(forms, chip)
+        {
+            found.push((inst.number, template, constraints));
+        }
+    });
+    let about_assembly = ["asm", "constraint", "instruction", "operand", "register"];
+    if !about_assembly.iter().any(|word| message.contains(word)) {
+        return None;
+    }
+    if let [(only, ..)] = found[..] {
+        return Some(only);
+    }
+    // Operands are substituted, but an instruction's name is as it was written.
+    let quotes = |template: &str| template.split_whitespace().next().is_some_and(|name| message.contains(name));
+    let mut of_those = found.into_iter().filter(|(_, template, constraints)| {
+        quotes(template) || (!constraints.is_empty() && message.contains(constraints.as_str()))
+    });
+    of_those.next().map(|(number, ..)| number)
+}
+
+impl Lowering<'_, '_, '_> {
+    /// Emits the form that fits, or the meaning.
+    pub(super) fn native(
+        &mut self,
+        inst: &Inst,
+        args: &[ir::Value],
+        forms: &[NativeForm],
+        meaning: &ir::Block,
+    ) -> Result<(), Blame> {
+        let blame = |message| Blame { op: Some(inst.number), message };
+        let Some(form) = form(forms, self.backend.chip()) else {
+            for (param, arg) in meaning.params.iter().zip(args) {
+                if let Some(buffer) = self.buffers.get(arg).copied() {
+                    self.buffers.insert(*param, buffer);
+                }
+                let value = self.get_as(*arg, *param).map_err(blame)?;
+                self.set(*param, value);
+            }
+            self.block(meaning)?;
+            for (result, value) in inst.results.iter().zip(&meaning.yields) {
+                let value = self.get_as(*value, *result).map_err(blame)?;
+                self.set(*result, value);
+            }
+            return Ok(());
+        };
+        let e = self.emit;
+        let operands = args.iter().map(|a| match self.kernel.ty(*a) {
+            // Assembly and intrinsics know addresses, not descriptors.
+            IrType::Buffer(_) => self.buffers.get(a).map(|b| b.pointer).ok_or_else(|| format!("{a:?} is no buffer")),
+            ty => self.get_in(*a, outside(ty)),
+        });
+        let operands = operands.collect::<Result<Vec<_>, _>>().map_err(blame)?;
+        let types: Vec<_> = inst.results.iter().map(|r| e.ty(outside(self.kernel.ty(*r)))).collect();
+        let values = match &form.code {
+            NativeCode::Asm { template, constraints } => e.asm(template, constraints, &operands, &types, form.effects),
+            NativeCode::Intrinsic { name } => e.call_many(name, &operands, &types),
+        };
+        for (result, value) in inst.results.iter().zip(values.map_err(blame)?) {
+            let value = self.fit(value, outside(self.kernel.ty(*result)), *result).map_err(blame)?;
+            self.set(*result, value);
+        }
+        Ok(())
+    }
+}
+
+/// The type in which assembly and intrinsics see a value: an index has 64 bits.
+fn outside(ty: IrType) -> IrType {
+    if ty.scalar() == Scalar::Idx && ty.is_data() { ty.with_scalar(Scalar::I64) } else { ty }
+}

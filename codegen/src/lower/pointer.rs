@@ -1,0 +1,105 @@
+//! Pointers, and accesses through them.
+
+use lathe_dsl::ir::{self, Memory, Order, Space, Type as IrType};
+use melior::ir::Value;
+
+use super::Lowering;
+use super::atomic::{Ordering, ordering};
+use super::emit::{Emitter, GepIndex, Named, Result};
+use super::memory::carrier;
+
+impl<'c, 'a> Lowering<'c, 'a, '_> {
+    /// Address space of a pointer.
+    pub(super) fn space(&self, pointer: ir::Value) -> Result<Space> {
+        match self.kernel.ty(pointer) {
+            IrType::Ptr(space, _) => Ok(space),
+            other => Err(format!("{other} is not a pointer")),
+        }
+    }
+
+    /// Pointer moved on by a number of elements.
+    pub(super) fn pointer_add(&self, pointer: ir::Value, count: ir::Value) -> Result<Value<'c, 'a>> {
+        let e = &self.emit;
+        let (element, by) = (self.kernel.ty(pointer).scalar(), self.work_type(&[count]).scalar());
+        // Addresses of LDS have 32 bits, so whatever is above them in a count makes no difference.
+        let bits = match self.space(pointer)? {
+            Space::Lds => by.bits().max(32),
+            Space::Global => 64,
+        };
+        let count = e.resize(self.get(count)?, by.bits(), bits, by.is_signed())?;
+        e.gep(self.get(pointer)?, GepIndex::Value(count), e.scalar(element))
+    }
+
+    /// Alignment of an access in bytes: what its author promises, or what is known beyond that.
+    fn pointer_align(&self, pointer: ir::Value, memory: Memory, data: IrType) -> u64 {
+        let element = data.scalar().bytes();
+        let promised = memory.align.unwrap_or(element);
+        // What is known rests on elements being aligned, which less of a promise takes back.
+        let known = if promised < element { 0 } else { self.facts.lds_align(pointer, data) };
+        u64::from(promised.max(known))
+    }
+
+    /// Attributes of a load or store.
+    fn memory_attributes(&self, memory: Memory, data: IrType, load: bool) -> Result<Vec<Named<'c>>> {
+        let e = &self.emit;
+        let mut attributes = vec![];
+        if memory.volatile {
+            attributes.push(("volatile_", e.unit()));
+        }
+        if memory.nontemporal {
+            attributes.push(("nontemporal", e.unit()));
+        }
+        if memory.order != Order::Plain {
+            atomic_access(memory, data, load)?;
+            attributes.push(("ordering", ordering(memory.order).attribute(e)));
+            attributes.push(("syncscope", e.string(self.backend.sync_scope(memory.scope))));
+        }
+        Ok(attributes)
+    }
+
+    /// Load through a pointer.
+    pub(super) fn pointer_load(&self, pointer: ir::Value, memory: Memory, ty: IrType) -> Result<Value<'c, 'a>> {
+        let e = &self.emit;
+        let mut attributes = self.memory_attributes(memory, ty, true)?;
+        let align = self.pointer_align(pointer, memory, ty);
+        attributes.push(("alignment", e.int_attribute(64, align as i64)));
+        let bits = e.value("llvm.load", &[self.get(pointer)?], memory_type(e, memory, ty), &attributes)?;
+        e.bitcast(bits, e.ty(ty))
+    }
+
+    /// Store through a pointer.
+    pub(super) fn pointer_store(&self, value: ir::Value, pointer: ir::Value, memory: Memory) -> Result<()> {
+        let (e, ty) = (&self.emit, self.kernel.ty(value));
+        let mut attributes = self.memory_attributes(memory, ty, false)?;
+        let align = self.pointer_align(pointer, memory, ty);
+        attributes.push(("alignment", e.int_attribute(64, align as i64)));
+        let bits = e.bitcast(self.get(value)?, memory_type(e, memory, ty))?;
+        e.op("llvm.store", &[bits, self.get(pointer)?], &[], &attributes).map(drop)
+    }
+}
+
+/// The type that a load or store names: atomic ones take one integer.
+fn memory_type<'c>(e: &Emitter<'c, '_>, memory: Memory, ty: IrType) -> melior::ir::Type<'c> {
+    if memory.order == Order::Plain { carrier(e, ty.bytes()) } else { e.int(ty.bytes() * 8) }
+}
+
+/// Refuses atomic accesses that no chip makes in one piece, and orders that make no sense.
+pub fn atomic_access(memory: Memory, data: IrType, load: bool) -> Result<()> {
+    let what = if load { "load" } else { "store" };
+    let order = memory.order;
+    if data.lanes() > 1 || data.bytes() > 8 {
+        return Err(format!(
+            "an atomic {what} (order {}) of {data}; only scalars can be accessed atomically",
+            order.name()
+        ));
+    }
+    if memory.align.is_some_and(|a| a < data.bytes()) {
+        return Err(format!("an atomic {what} of {data} that is aligned to less than its size"));
+    }
+    match (ordering(order), load) {
+        (Ordering::Release | Ordering::AcqRel, true) | (Ordering::Acquire | Ordering::AcqRel, false) => {
+            Err(format!("an atomic {what} with order {}", order.name()))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,247 @@
+//! AMD: raw buffer instructions, a linked code object.
+
+mod buffer;
+mod lanes;
+mod wait;
+
+use lathe_dsl::Target;
+use lathe_dsl::artifact::Resources;
+use lathe_dsl::ir::{self, Axis, Kernel, Scalar, Scope, ShuffleOp, UnaryOp};
+use lathe_dsl::target::Chip;
+use melior::ir::attribute::DenseI32ArrayAttribute;
+use melior::ir::{Type, Value};
+
+use super::{Backend, Output, range};
+use crate::lower::Blame;
+use crate::lower::buffer::{BufferAccess, Extent};
+use crate::lower::emit::{Emitter, Named, Result};
+use crate::lower::lanes::{Amount, Lanes};
+use crate::{link, resources};
+
+pub struct Amdgpu {
+    pub chip: &'static Chip,
+}
+
+impl Backend for Amdgpu {
+    fn chip(&self) -> &'static Chip {
+        self.chip
+    }
+
+    fn check(&self, _: &Kernel) -> std::result::Result<(), Blame> {
+        Ok(())
+    }
+
+    fn kernel_attributes<'c>(&self, e: &Emitter<'c, '_>, kernel: &Kernel) -> Result<Vec<Named<'c>>> {
+        let block = kernel.launch.block.map(|n| n as i32);
+        let mut attributes = vec![("known_block_size", DenseI32ArrayAttribute::new(e.context, &block).into())];
+        if let Some(waves) = kernel.launch.waves_per_eu {
+            attributes.push(("rocdl.waves_per_eu", e.int_attribute(32, i64::from(waves))));
+        }
+        Ok(attributes)
+    }
+
+    fn thread_id<'c, 'a>(&self, e: &Emitter<'c, 'a>, axis: Axis, extent: u32) -> Result<Value<'c, 'a>> {
+        let name = ["rocdl.workitem.id.x", "rocdl.workitem.id.y", "rocdl.workitem.id.z"][axis.index()];
+        e.value(name, &[], e.int(32), &range(e, extent)?)
+    }
+
+    fn block_id<'c, 'a>(&self, e: &Emitter<'c, 'a>, axis: Axis, extent: u32) -> Result<Value<'c, 'a>> {
+        let name = ["rocdl.workgroup.id.x", "rocdl.workgroup.id.y", "rocdl.workgroup.id.z"][axis.index()];
+        e.value(name, &[], e.int(32), &range(e, extent)?)
+    }
+
+    // Memory
+
+    fn dynamic_lds(&self, _: &Kernel) -> u32 {
+        0
+    }
+
+    fn sync_scope(&self, scope: Scope) -> &'static str {
+        match scope {
+            Scope::System => "",
+            Scope::Device => "agent",
+            Scope::Workgroup => "workgroup",
+            Scope::Wave => "wavefront",
+        }
+    }
+
+    fn orders_atomics_by_fences(&self) -> bool {
+        false
+    }
+
+    fn float_atomic_attributes<'c>(&self, e: &Emitter<'c, '_>, scope: Scope) -> Vec<Named<'c>> {
+        // What several devices or the host share may lie where the instructions do not work.
+        match scope {
+            Scope::System => vec![],
+            _ => vec![("rocdl.no_fine_grained_memory", e.unit()), ("rocdl.no_remote_memory", e.unit())],
+        }
+    }
+
+    fn open_buffer<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        pointer: Value<'c, 'a>,
+        extent: &Extent<'c, 'a>,
+    ) -> Result<Value<'c, 'a>> {
+        self.descriptor(e, pointer, extent)
+    }
+
+    fn buffer_load<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        access: &BufferAccess<'c, 'a>,
+        carrier: Type<'c>,
+    ) -> Result<Value<'c, 'a>> {
+        self.load(e, access, carrier)
+    }
+
+    fn buffer_store<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        access: &BufferAccess<'c, 'a>,
+        value: Value<'c, 'a>,
+    ) -> Result<()> {
+        self.store(e, access, value)
+    }
+
+    fn copy_to_lds<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        access: &BufferAccess<'c, 'a>,
+        pointer: Value<'c, 'a>,
+    ) -> Result<bool> {
+        self.load_lds(e, access, pointer)
+    }
+
+    // Lanes
+
+    fn lane_id<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>) -> Result<Value<'c, 'a>> {
+        self.lane(at)
+    }
+
+    fn shuffle<'c, 'a>(
+        &self,
+        at: &Lanes<'_, 'c, 'a>,
+        op: ShuffleOp,
+        words: &[Value<'c, 'a>],
+        amount: Amount<'c, 'a>,
+        width: u32,
+    ) -> Result<Vec<Value<'c, 'a>>> {
+        self.shuffle_words(at, op, words, amount, width)
+    }
+
+    fn exchange<'c, 'a>(
+        &self,
+        at: &Lanes<'_, 'c, 'a>,
+        words: &[Value<'c, 'a>],
+        offset: u32,
+        _: u32,
+    ) -> Result<(Vec<Value<'c, 'a>>, Vec<Value<'c, 'a>>)> {
+        self.exchange_words(at, words, offset)
+    }
+
+    fn ballot<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, condition: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
+        self.ballot_of(at.e, condition)
+    }
+
+    fn read_first_lane<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, words: &[Value<'c, 'a>]) -> Result<Vec<Value<'c, 'a>>> {
+        let e = at.e;
+        words.iter().map(|w| e.call("llvm.amdgcn.readfirstlane.i32", &[*w], e.int(32))).collect()
+    }
+
+    fn read_lane<'c, 'a>(
+        &self,
+        at: &Lanes<'_, 'c, 'a>,
+        words: &[Value<'c, 'a>],
+        lane: Value<'c, 'a>,
+    ) -> Result<Vec<Value<'c, 'a>>> {
+        let e = at.e;
+        words.iter().map(|w| e.call("llvm.amdgcn.readlane.i32", &[*w, lane], e.int(32))).collect()
+    }
+
+    fn transpose8x8<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, word: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
+        self.transpose(at, word)
+    }
+
+    fn perm_b32<'c, 'a>(&self, e: &Emitter<'c, 'a>, operands: [Value<'c, 'a>; 3]) -> Result<Value<'c, 'a>> {
+        e.call("llvm.amdgcn.perm", &operands, e.int(32))
+    }
+
+    // Waiting
+
+    fn drain(&self, e: &Emitter<'_, '_>, _: Scope) -> Result<()> {
+        self.wait_for_stores(e)
+    }
+
+    fn s_sleep(&self, e: &Emitter<'_, '_>, amount: u32) -> Result<()> {
+        e.call_void("llvm.amdgcn.s.sleep", &[e.word(amount)?])
+    }
+
+    fn s_setprio(&self, e: &Emitter<'_, '_>, level: u32) -> Result<()> {
+        e.call_void("llvm.amdgcn.s.setprio", &[e.int_const(16, i64::from(level))?])
+    }
+
+    fn sched_barrier(&self, e: &Emitter<'_, '_>, mask: u32) -> Result<()> {
+        e.call_void("llvm.amdgcn.sched.barrier", &[e.word(mask)?])
+    }
+
+    fn sched_group_barrier(&self, e: &Emitter<'_, '_>, mask: u32, size: u32, group: u32) -> Result<()> {
+        e.call_void("llvm.amdgcn.sched.group.barrier", &[e.word(mask)?, e.word(size)?, e.word(group)?])
+    }
+
+    fn register_constraint(&self) -> &'static str {
+        "v"
+    }
+
+    // Stages
+
+    fn pipeline(&self, target: Target) -> String {
+        format!(
+            "builtin.module(gpu.module(convert-scf-to-cf,convert-gpu-to-rocdl{{chipset={} index-bitwidth=32}},\
+             reconcile-unrealized-casts),ensure-debug-info-scope-on-llvm-func{{emission-kind=LineTablesOnly}})",
+            target.chip().name
+        )
+    }
+
+    fn output(&self) -> Output {
+        Output::Object
+    }
+
+    fn finish(&self, emitted: Vec<u8>) -> std::result::Result<Vec<u8>, String> {
+        link::shared(&emitted)
+    }
+
+    fn resources(&self, target: Target, kernel: &Kernel, code: &[u8]) -> std::result::Result<Resources, String> {
+        resources::of_code_object(target, &kernel.name, code)
+    }
+
+    // Arithmetic.
+
+    fn hardware<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        op: UnaryOp,
+        x: Value<'c, 'a>,
+        _: bool,
+        flags: &[Named<'c>],
+    ) -> Result<Value<'c, 'a>> {
+        let single = Type::float32(e.context);
+        if let UnaryOp::Sin | UnaryOp::Cos = op {
+            // The instructions take turns instead of radians, of one turn.
+            let turn = e.float_constant(ir::Type::Scalar(Scalar::F32), std::f32::consts::FRAC_1_PI / 2.0)?;
+            let turns = e.same("arith.mulf", &[x, turn])?;
+            let part = e.intrinsic("llvm.amdgcn.fract.f32", &[turns], single, flags)?;
+            let name = if op == UnaryOp::Sin { "llvm.amdgcn.sin.f32" } else { "llvm.amdgcn.cos.f32" };
+            return e.intrinsic(name, &[part], single, flags);
+        }
+        let name = match op {
+            UnaryOp::HwExp2 => "llvm.amdgcn.exp2.f32",
+            UnaryOp::HwLog2 => "llvm.amdgcn.log.f32",
+            UnaryOp::HwRcp => "llvm.amdgcn.rcp.f32",
+            UnaryOp::HwRsq => "llvm.amdgcn.rsq.f32",
+            UnaryOp::HwSqrt => "llvm.amdgcn.sqrt.f32",
+            op => return Err(format!("`{op}` is no instruction")),
+        };
+        e.intrinsic(name, &[x], single, flags)
+    }
+}

@@ -1,0 +1,389 @@
+//! The rules of each operation: operands, results, attributes. What its regions take and hand out is in
+//! [`super::regions`].
+
+use super::memory::{Does, Place, accessible, global, how, through};
+use super::{MAX_VECTOR, Scope, lacks};
+use crate::ir::{AtomicKind, Class, Inst, Op, Order, Scalar, Space, Type};
+
+/// Bits of the instruction classes that AMD's scheduler knows.
+const SCHED_CLASSES: u32 = 0x7FF;
+
+/// One type is the other.
+pub(super) fn same(want: Type, what: &str, got: Type) -> Result<(), String> {
+    if want == got { Ok(()) } else { Err(format!("{what} is {got} where {want} is wanted")) }
+}
+
+/// One element a lane.
+pub(super) fn scalar(what: &str, ty: Type) -> Result<(), String> {
+    if matches!(ty, Type::Scalar(_)) { Ok(()) } else { Err(format!("{what} is {ty} where one element is wanted")) }
+}
+
+/// An offset of a buffer access.
+pub(super) fn index(what: &str, ty: Type) -> Result<(), String> {
+    one_of(what, ty, Class::U32.or(Class::IDX))
+}
+
+/// One element of some types.
+fn one_of(what: &str, ty: Type, allowed: Class) -> Result<(), String> {
+    match ty {
+        Type::Scalar(s) if allowed.contains(s) => Ok(()),
+        other => Err(format!("{what} is {other}; allowed are {allowed}")),
+    }
+}
+
+/// A number from 0.
+fn at_most(what: &str, n: u32, max: u32) -> Result<(), String> {
+    if n <= max { Ok(()) } else { Err(format!("{what} {n}; allowed are 0 to {max}")) }
+}
+
+impl Scope<'_> {
+    /// Checks one operation, its regions aside.
+    pub(super) fn inst(&self, inst: &Inst) -> Result<(), String> {
+        let results = inst.results.iter().map(|r| self.declared(*r)).collect::<Result<Vec<_>, _>>()?;
+        let operands = inst.op.operands().into_iter().map(|v| self.ty(v)).collect::<Result<Vec<_>, _>>()?;
+        if let Some(why) = lacks(&inst.op, self.target) {
+            return Err(why);
+        }
+        if let Some(ty) = results.iter().find(|t| matches!(t, Type::Vector(_, n) if *n == 0 || *n > MAX_VECTOR)) {
+            return Err(format!("a vector of {} elements; allowed are 1 to {MAX_VECTOR}", ty.lanes()));
+        }
+        let def = inst.op.def();
+        if let Some(ty) = operands.first().or(results.first())
+            && !def.on.contains(ty.scalar())
+        {
+            return Err(format!("`{}` of {ty}; it is defined on {}", def.name, def.on));
+        }
+        let result = || match results[..] {
+            [one] => Ok(one),
+            _ => Err(format!("`{}` has {} results instead of 1", def.name, results.len())),
+        };
+        let data = |ty: Type| if ty.is_data() { Ok(()) } else { Err(format!("`{}` of {ty}", def.name)) };
+        let nothing =
+            || if results.is_empty() { Ok(()) } else { Err(format!("`{}` has a result, but gives none", def.name)) };
+        // The same type in and out.
+        let keeps = || {
+            let ty = result()?;
+            data(ty)?;
+            match operands[..] {
+                [a] => same(ty, "the operand", a),
+                _ => {
+                    same(ty, "the left operand", operands[0])?;
+                    same(ty, "the right operand", operands[1])
+                }
+            }
+        };
+        match &inst.op {
+            Op::Const(bits) => {
+                let ty = result()?;
+                let width = ty.scalar().bits();
+                if !ty.is_data() || (width < 64 && bits.0 >> width != 0) {
+                    return Err(format!("constant 0x{:x} does not fit {ty}", bits.0));
+                }
+                Ok(())
+            }
+            Op::ThreadId(_) | Op::BlockId(_) | Op::LaneId => same(Type::U32, "the result", result()?),
+            Op::Unary(..) | Op::Binary(..) => keeps(),
+            Op::Compare(..) => {
+                let ty = operands[0];
+                data(ty)?;
+                same(ty, "the right operand", operands[1])?;
+                same(ty.with_scalar(Scalar::Bool), "the result", result()?)
+            }
+            Op::Fma { .. } => {
+                let ty = result()?;
+                data(ty)?;
+                same(ty, "the first factor", operands[0])?;
+                same(ty, "the second factor", operands[1])?;
+                same(ty, "the summand", operands[2])
+            }
+            Op::Select { .. } => {
+                let ty = result()?;
+                data(ty)?;
+                if operands[0] != Type::BOOL {
+                    same(ty.with_scalar(Scalar::Bool), "the condition", operands[0])?;
+                }
+                same(ty, "the first choice", operands[1])?;
+                same(ty, "the second choice", operands[2])
+            }
+            Op::Convert(_) => {
+                let (from, to) = (operands[0], result()?);
+                if !from.is_data() || to != from.with_scalar(to.scalar()) || from == to {
+                    return Err(format!("no conversion from {from} to {to}"));
+                }
+                if to.scalar() == Scalar::Bool {
+                    return Err(format!("no conversion from {from} to {to}; compare with 0"));
+                }
+                Ok(())
+            }
+            Op::Bitcast(_) => {
+                let (from, to) = (operands[0], result()?);
+                let plain = |t: Type| t.is_data() && t.scalar().in_memory();
+                if plain(from) && plain(to) && from.bytes() == to.bytes() {
+                    Ok(())
+                } else {
+                    Err(format!("no bitcast from {from} to {to}"))
+                }
+            }
+            Op::VectorFrom(elements) => {
+                let ty = result()?;
+                let Type::Vector(s, n) = ty else { return Err(format!("makes a vector, but the result is {ty}")) };
+                if elements.len() != n as usize {
+                    return Err(format!("{} elements for {ty}", elements.len()));
+                }
+                operands.iter().try_for_each(|t| same(Type::Scalar(s), "an element", *t))
+            }
+            Op::Extract(_, i) => {
+                let Type::Vector(s, n) = operands[0] else { return Err(format!("element of {}", operands[0])) };
+                if *i >= n {
+                    return Err(format!("element {i} of {}", operands[0]));
+                }
+                same(Type::Scalar(s), "the result", result()?)
+            }
+            Op::ExtractAt(..) => {
+                let Type::Vector(s, _) = operands[0] else { return Err(format!("element of {}", operands[0])) };
+                same(Type::U32, "the index", operands[1])?;
+                same(Type::Scalar(s), "the result", result()?)
+            }
+            Op::Shuffle { mask, .. } => {
+                let Type::Vector(s, n) = operands[0] else { return Err(format!("`shuffle` of {}", operands[0])) };
+                same(operands[0], "the second vector", operands[1])?;
+                same(Type::Vector(s, mask.len() as u32), "the result", result()?)?;
+                match mask.iter().find(|i| **i >= 2 * n) {
+                    Some(i) => Err(format!(
+                        "`shuffle` picks element {i} of two vectors of {n}; allowed are 0 to {}",
+                        2 * n - 1
+                    )),
+                    None => Ok(()),
+                }
+            }
+            Op::Reduce(..) => match operands[0] {
+                Type::Vector(s, _) => same(Type::Scalar(s), "the result", result()?),
+                other => Err(format!("`{}` of {other}, which is no vector", def.name)),
+            },
+            Op::LdsBase(i) => match self.kernel.lds.get(*i as usize) {
+                Some(a) => same(Type::Ptr(Space::Lds, a.elem), "the result", result()?),
+                None => Err(format!("LDS array #{i} is not declared")),
+            },
+            Op::PtrAdd(..) => {
+                if !matches!(operands[0], Type::Ptr(..)) {
+                    return Err(format!("`ptr_add` of {}", operands[0]));
+                }
+                one_of("the element count", operands[1], Class::INT)?;
+                same(result()?, "the pointer", operands[0])
+            }
+            Op::PtrCast(_) => match (operands[0], result()?) {
+                (Type::Ptr(a, _), Type::Ptr(b, s)) if a == b && s.in_memory() => Ok(()),
+                (from, to) => Err(format!("no pointer cast from {from} to {to}")),
+            },
+            Op::BufferPtr(buffer) => match operands[0] {
+                Type::Buffer(s) if self.kernel.params.len() > buffer.index() => {
+                    same(Type::Ptr(Space::Global, s), "the result", result()?)
+                }
+                Type::Buffer(_) => Err("pointer to a buffer that is no parameter; its address is a pointer".to_owned()),
+                other => Err(format!("`buffer_ptr` of {other}")),
+            },
+            Op::IntToPtr(_) => {
+                same(Type::U64, "the address", operands[0])?;
+                match result()? {
+                    Type::Ptr(Space::Global, s) if s.in_memory() => Ok(()),
+                    other => Err(format!("an address as {other}; only a pointer to global memory has one")),
+                }
+            }
+            Op::PtrToInt(_) => {
+                global(operands[0])?;
+                same(Type::U64, "the result", result()?)
+            }
+            Op::PtrLoad { pointer, memory } => {
+                let ty = result()?;
+                accessible(ty)?;
+                through(operands[0], ty)?;
+                how(memory, ty, Does::Load)?;
+                self.pointed_access(*pointer, Does::Load)
+            }
+            Op::PtrStore { value, pointer, memory } => {
+                nothing()?;
+                let ty = self.ty(*value)?;
+                accessible(ty)?;
+                through(self.ty(*pointer)?, ty)?;
+                how(memory, ty, Does::Store)?;
+                self.pointed_access(*pointer, Does::Store)
+            }
+            Op::AtomicRmw { pointer, value, order, .. } => {
+                let ty = result()?;
+                same(ty, "the value", self.ty(*value)?)?;
+                self.update(*pointer, ty, *order)
+            }
+            Op::AtomicCas { pointer, expected, value, order, .. } => {
+                let ty = result()?;
+                same(ty, "the value", self.ty(*value)?)?;
+                same(ty, "the expected value", self.ty(*expected)?)?;
+                self.update(*pointer, ty, *order)
+            }
+            Op::Fence { order, .. } => {
+                nothing()?;
+                if matches!(order, Order::Plain | Order::Relaxed) {
+                    return Err(format!(
+                        "a fence with order {order}; allowed are acquire, release, acq_rel and seq_cst"
+                    ));
+                }
+                Ok(())
+            }
+            Op::Drain { .. } | Op::Barrier => nothing(),
+            Op::MakeBuffer { .. } => {
+                same(Type::U64, "the address", operands[0])?;
+                if !matches!(operands[1], Type::U32 | Type::U64 | Type::Scalar(Scalar::Idx)) {
+                    return Err(format!("the extent is {}; allowed are u32, u64 and idx", operands[1]));
+                }
+                match result()? {
+                    Type::Buffer(s) if s.in_memory() => Ok(()),
+                    other => Err(format!("makes a buffer, but the result is {other}")),
+                }
+            }
+            Op::BufferLoad { buffer, offset, scalar, mask, fill, .. } => {
+                let ty = result()?;
+                let place = Place { buffer: *buffer, offset: *offset, scalar: *scalar, mask: *mask };
+                self.place(&place, Does::Load)?;
+                match (mask, fill) {
+                    (Some(_), None) => return Err("a masked load without a fill value; give both".to_owned()),
+                    (None, Some(_)) => return Err("a load with a fill value, but without a mask; give both".to_owned()),
+                    (_, Some(fill)) => same(ty, "the fill value", self.ty(*fill)?)?,
+                    (None, None) => {}
+                }
+                accessible(ty)
+            }
+            Op::BufferStore { value, buffer, offset, scalar, mask, .. } => {
+                nothing()?;
+                let place = Place { buffer: *buffer, offset: *offset, scalar: *scalar, mask: *mask };
+                self.place(&place, Does::Store)?;
+                accessible(self.ty(*value)?)
+            }
+            Op::BufferAtomic { kind: AtomicKind(kind), value, buffer, offset, mask, .. } => {
+                let ty = result()?;
+                same(ty, "the value", self.ty(*value)?)?;
+                one_of(&format!("the value of `{kind}`"), ty, kind.def().on)?;
+                let place = Place { buffer: *buffer, offset: *offset, scalar: None, mask: *mask };
+                self.place(&place, Does::Update)
+            }
+            Op::CopyToLds { buffer, offset, pointer, scalar, bytes, .. } => {
+                nothing()?;
+                let place = Place { buffer: *buffer, offset: *offset, scalar: *scalar, mask: None };
+                self.place(&place, Does::Load)?;
+                match self.ty(*pointer)? {
+                    Type::Ptr(Space::Lds, _) => {}
+                    other => return Err(format!("a copy to {other}; it needs a pointer to LDS")),
+                }
+                if !matches!(bytes, 4 | 16) {
+                    return Err(format!("a copy of {bytes} bytes a lane; allowed are 4 and 16"));
+                }
+                Ok(())
+            }
+            Op::LaneShuffle { value, amount, width, .. } => {
+                let ty = result()?;
+                scalar("the value", ty)?;
+                same(ty, "the value", self.ty(*value)?)?;
+                same(Type::U32, "the lane", self.ty(*amount)?)?;
+                self.group(*width)
+            }
+            Op::Butterfly { offset, width, .. } => {
+                scalar("the value", operands[0])?;
+                keeps()?;
+                self.group(*width)?;
+                if !offset.is_power_of_two() || offset >= width {
+                    return Err(format!("butterfly over distance {offset}; allowed are powers of two below {width}"));
+                }
+                Ok(())
+            }
+            Op::Ballot(_) => {
+                same(Type::BOOL, "the condition", operands[0])?;
+                same(Type::U64, "the result", result()?)
+            }
+            Op::ReadFirstLane(_) | Op::Opaque(_) => {
+                if matches!(inst.op, Op::ReadFirstLane(_)) {
+                    scalar("the value", operands[0])?;
+                }
+                keeps()
+            }
+            Op::ReadLane(..) => {
+                let ty = result()?;
+                scalar("the value", ty)?;
+                same(ty, "the value", operands[0])?;
+                same(Type::U32, "the lane", operands[1])
+            }
+            Op::Transpose8x8(_) => {
+                same(Type::U32, "the operand", operands[0])?;
+                keeps()
+            }
+            Op::PermB32(..) => {
+                for (what, ty) in ["the first word", "the second word", "the selector"].iter().zip(&operands) {
+                    same(Type::U32, what, *ty)?;
+                }
+                same(Type::U32, "the result", result()?)
+            }
+            Op::SWaitcnt { vmcnt, lgkmcnt, expcnt } => {
+                nothing()?;
+                at_most("vmcnt", vmcnt.unwrap_or(0), 63)?;
+                at_most("lgkmcnt", lgkmcnt.unwrap_or(0), 15)?;
+                at_most("expcnt", expcnt.unwrap_or(0), 7)?;
+                if vmcnt.or(*lgkmcnt).or(*expcnt).is_none() {
+                    return Err("`s_waitcnt` of no counter; name vmcnt, lgkmcnt or expcnt".to_owned());
+                }
+                Ok(())
+            }
+            Op::SSleep(n) => {
+                nothing()?;
+                at_most("s_sleep", *n, 127)
+            }
+            Op::SSetprio(n) => {
+                nothing()?;
+                at_most("s_setprio", *n, 3)
+            }
+            Op::SchedBarrier(mask) => {
+                nothing()?;
+                classes(*mask)
+            }
+            Op::SchedGroupBarrier { mask, size, .. } => {
+                nothing()?;
+                if *size == 0 {
+                    return Err("a scheduling group of 0 instructions; allowed are 1 or more".to_owned());
+                }
+                classes(*mask)
+            }
+            Op::Expect { .. } => {
+                same(Type::BOOL, "the condition", operands[0])?;
+                same(Type::BOOL, "the result", result()?)
+            }
+            Op::Assume(_) => {
+                nothing()?;
+                same(Type::BOOL, "the condition", operands[0])
+            }
+            Op::If { .. } => same(Type::BOOL, "the condition", operands[0]),
+            Op::For { step, .. } => {
+                one_of("the first index", operands[0], Class::ATOMIC_INT.or(Class::IDX))?;
+                same(operands[0], "the end", operands[1])?;
+                if *step == 0 {
+                    return Err("a loop with step 0".to_owned());
+                }
+                Ok(())
+            }
+            Op::While { .. } | Op::Native { .. } => Ok(()),
+        }
+    }
+
+    /// Lanes of a logical group.
+    fn group(&self, width: u32) -> Result<(), String> {
+        let wave = self.kernel.wave;
+        if width.is_power_of_two() && width <= wave {
+            return Ok(());
+        }
+        let target = self.target;
+        Err(format!("a group of {width} lanes; allowed are powers of two up to {wave}, the wave of {target}"))
+    }
+}
+
+/// A mask of instruction classes.
+fn classes(mask: u32) -> Result<(), String> {
+    if mask & !SCHED_CLASSES != 0 {
+        return Err(format!("instruction classes {mask:#x}; allowed are bits of {SCHED_CLASSES:#x}"));
+    }
+    Ok(())
+}
