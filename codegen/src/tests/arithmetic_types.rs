@@ -138,10 +138,10 @@ fn everything(target: Target, ty: Type) -> Kernel {
     let truth = ty.with_scalar(Scalar::Bool);
     let on = |def: &OpDef| def.on.contains(s);
     let [a, b, c] = [0, 1, 2].map(|_| k.load(ty));
-    for op in UnaryOp::ALL.iter().filter(|op| on(op.def()) && has_expansion(**op)) {
+    for op in UnaryOp::ALL.iter().filter(|op| on(op.def())) {
         k.made(ty, Op::Unary(*op, a));
     }
-    for op in BinaryOp::ALL.iter().filter(|op| on(op.def()) && **op != BinaryOp::Pow) {
+    for op in BinaryOp::ALL.iter().filter(|op| on(op.def())) {
         k.made(ty, Op::Binary(*op, a, b));
     }
     for op in Predicate::ALL.iter().filter(|op| on(op.def())) {
@@ -172,11 +172,6 @@ fn everything(target: Target, ty: Type) -> Kernel {
         k.made(element, Op::Reduce(*op, a));
     }
     k.kernel
-}
-
-/// Whether the operation is lowered at all.
-fn has_expansion(op: UnaryOp) -> bool {
-    !matches!(op, UnaryOp::Log | UnaryOp::Log2 | UnaryOp::Sin | UnaryOp::Cos | UnaryOp::Tanh | UnaryOp::Erf)
 }
 
 fn every_operation_on_every_type_compiles(target: Target) {
