@@ -62,8 +62,14 @@ pub use target::{Arch, Target};
 
 /// Everything a kernel author needs.
 pub mod prelude {
-    pub use crate::builder::{Buffer, Builder, Bytes, Element, LdsPtr, Operand, V, Values, Vector, bf16};
-    pub use crate::ir::{Axis, Launch};
+    pub use crate::builder::{
+        Buffer, Builder, Bytes, CopyOptions, Element, Global, GlobalPtr, Group, Grouped, Idx, Lds, LdsPtr, LoadOptions,
+        Operand, Ptr, StoreOptions, V, Values, Vector, Waitcnt, bf16, f16,
+    };
+    pub use crate::ir::{
+        AtomicOp, Axis, ButterflyOp, Cache, Family, FastFlags, FastMath, Launch, Memory, NativeForm, Order, Scope,
+        Unroll,
+    };
     pub use crate::kernel::{BuildKey, Dev, Host, In, InOut, Kernel, Out, trace};
     pub use crate::target::Target;
     pub use crate::{build_key, kernel_args};

@@ -26,8 +26,8 @@ fn a_constant_stands_once_at_the_head_wherever_it_is_used() {
     });
     assert_eq!(
         body(&k),
-        "  %0: u32 = const 7\n  %1: u32 = thread_id x\n  %2: bool = cmp lt %1, %0\n  if %2 {\n    %3: u32 = block_id x\n    \
-         %4: u32 = add %3, %0\n  }"
+        "  %0: u32 = const 7\n  %1: u32 = thread_id x\n  %2: bool = cmp_lt %1, %0\n  if %2 {\n    %3: u32 = block_id x\n    \
+         %4: u32 = add %3, %0\n  } {\n  }"
     );
 }
 
@@ -41,8 +41,8 @@ fn loops_carry_values_of_any_shape() {
     assert_eq!(
         body(&k),
         "  %0: f32 = const 0.5\n  %1: u32 = const 1\n  %2: u32 = const 2\n  %3: u32 = const 10\n  %4: f32 = const 1.0\n  \
-         %5: u32 = block_id x\n  %12: f32, %13: u32, %14: u32 = for %6: u32 in %5..%3 step 3 carry %7: f32, %8: u32, %9: u32 \
-         = %0, %1, %2 {\n    %10: f32 = add %7, %4\n    %11: u32 = add %8, %6\n    yield %10, %9, %11\n  }\n  %15: f32 = add \
+         %5: u32 = block_id x\n  %12: f32, %13: u32, %14: u32 = for %5, %3, [%0, %1, %2] step=3 {\n    \
+         (%6: u32, %7: f32, %8: u32, %9: u32)\n    %10: f32 = add %7, %4\n    %11: u32 = add %8, %6\n    yield %10, %9, %11\n  }\n  %15: f32 = add \
          %12, %12\n  %16: u32 = add %13, %13"
     );
 }

@@ -245,9 +245,10 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             true => None,
             false => Some(e.resize(self.get(bytes)?, self.work_type(&[bytes]).scalar().bits(), 64, false)?),
         };
-        let elem = self.kernel.ty(result).scalar().bytes();
+        // What the element promises, or what is known of the address.
+        let align = 1 << self.facts.get(result).zeros.min(12);
         let extent = Extent { value, min, max };
-        let buffer = Buffer::open(&e, self.backend, pointer, extent, u64::from(elem))?;
+        let buffer = Buffer::open(&e, self.backend, pointer, extent, align)?;
         self.buffers.insert(result, buffer);
         self.set(result, buffer.handle);
         Ok(())

@@ -1,6 +1,6 @@
 //! The types a device value can have, as Rust types.
 
-use half::bf16;
+use half::{bf16, f16};
 
 use crate::ir::{Bits, Scalar, Type};
 
@@ -15,13 +15,44 @@ pub trait Ty: Sealed + 'static {
     const TYPE: Type;
 }
 
-/// An element type: `bool`, `u16`, `i32`, `u32`, `i64`, `u64`, `bf16`, `f32`.
-pub trait Element: Ty + Copy + Send + Sync {
+/// An element type: `bool`, `i8` … `u64`, [`Idx`], [`f16`], [`bf16`], `f32`, `f64`.
+pub trait Element: Data<Elem = Self> + Copy + Send + Sync {
     /// Its Kernel IR scalar.
     const SCALAR: Scalar;
 
     /// The value's bits, zero-extended.
     fn bits(self) -> Bits;
+}
+
+/// A number of the index type, on the host. On the device an index is a mathematical integer that never wraps: overflow of a
+/// signed 64-bit one is reported on `cpu` and undefined elsewhere. It has no form in memory.
+///
+/// ```
+/// # use lathe_dsl::prelude::*;
+/// # lathe_dsl::builder::build("k", Target::GFX950, Launch::linear(2, 64), vec![], |k| {
+/// let i = k.block_id(Axis::X).to::<Idx>() * 3_000_000_000u32 + k.thread_id(Axis::X).to::<Idx>();
+/// let _ = (i + 1).div_floor(7);
+/// # }).unwrap();
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Idx(pub i64);
+
+impl From<i32> for Idx {
+    fn from(n: i32) -> Self {
+        Self(n.into())
+    }
+}
+
+impl From<u32> for Idx {
+    fn from(n: u32) -> Self {
+        Self(n.into())
+    }
+}
+
+impl From<i64> for Idx {
+    fn from(n: i64) -> Self {
+        Self(n)
+    }
 }
 
 /// `N` elements a lane, side by side in its registers. A type, never a host value.
@@ -31,7 +62,8 @@ pub enum Vector<T, const N: usize> {
     Never(std::convert::Infallible, std::marker::PhantomData<T>),
 }
 
-/// Scalars and vectors: what registers and memory hold.
+/// Scalars and vectors: what registers hold.
+#[diagnostic::on_unimplemented(message = "`{Self}` is no scalar and no vector", label = "not data")]
 pub trait Data: Ty {
     /// Element type.
     type Elem: Element;
@@ -39,26 +71,57 @@ pub trait Data: Ty {
     type Mask: Data;
 }
 
-/// Data with arithmetic: integers of 32 and 64 bits, `f32`, and vectors of them.
-pub trait Numeric: Data {}
+macro_rules! classes {
+    ($($(#[doc = $doc:literal])+ $name:ident: $($base:path),+ = $message:literal;)*) => {$(
+        $(#[doc = $doc])+
+        #[diagnostic::on_unimplemented(message = $message)]
+        pub trait $name: $($base +)+ {}
+    )*};
+}
 
-/// Integer data.
-pub trait Integer: Numeric + Bitwise {}
-
-/// `f32` data.
-pub trait Float: Numeric {}
-
-/// Data with bitwise (or, for `bool`, logical) operations.
-pub trait Bitwise: Data {}
-
-/// Data with a fixed bit pattern in memory: everything but `bool`.
-pub trait Plain: Data {}
+classes! {
+    /// Data with arithmetic: integers, indices, floats, and vectors of them.
+    Numeric: Data = "`{Self}` has no arithmetic: it is neither an integer nor a float";
+    /// Integers and indices, and vectors of them.
+    Integer: Numeric = "`{Self}` is no integer";
+    /// Integers of a stated width (so not indices), and vectors of them: what has shifts and bit counts.
+    SizedInt: Integer, Bitwise, Plain = "`{Self}` is no integer of a stated width: it has no shifts and no bit counts";
+    /// Floats, and vectors of them.
+    Float: Numeric, Plain = "`{Self}` is no float";
+    /// Floats that have transcendental functions (not `f64`), and vectors of them.
+    MathFloat: Float = "`{Self}` has no transcendental functions: only f16, bf16 and f32 have";
+    /// `f32` and vectors of it: what the chip's own approximations work on.
+    HwFloat: MathFloat = "the chip's approximations work on f32, not `{Self}`";
+    /// Data with bitwise (or, for `bool`, logical) operations: integers of a stated width, `bool`, and vectors of them.
+    Bitwise: Data = "`{Self}` has no bitwise operations; reinterpret a float with `.bitcast::<…>()`, convert an index with `.to::<…>()`";
+    /// Data with a form in memory: everything but `bool` and indices.
+    Plain: Data = "`{Self}` has no form in memory; use u32 for bool, i32 or i64 for an index";
+    /// Elements of 32 and 64 bits that atomics work on.
+    Atomic: Element, Plain = "no atomics on `{Self}`: they work on i32, u32, i64, u64, f32 and f64";
+    /// Elements that bitwise atomics work on.
+    AtomicInt: Atomic, SizedInt = "no bitwise atomics on `{Self}`: they work on i32, u32, i64 and u64";
+    /// What a loop can count in.
+    LoopIndex: Element, Integer = "a loop counts in i32, u32, i64, u64 or Idx, not `{Self}`";
+}
 
 /// Data that converts to `U` by [`super::V::to`].
+#[diagnostic::on_unimplemented(
+    message = "no conversion from `{Self}` to `{U}`",
+    note = "numbers and bool convert to numbers, element by element; to bool compare with 0"
+)]
 pub trait ConvertTo<U: Data>: Data {}
 
+impl<T: Element, U: Element + Numeric> ConvertTo<U> for T {}
+
+impl<T: Element, U: Element + Numeric, const N: usize> ConvertTo<Vector<U, N>> for Vector<T, N>
+where
+    Self: Data,
+    Vector<U, N>: Data,
+{
+}
+
 macro_rules! element {
-    ($($t:ty => $scalar:ident, $v:ident => $bits:expr, [$($class:ident),*];)*) => {$(
+    ($($t:ty => $scalar:ident, $v:ident => $bits:expr, [$($class:ident),*], [$($one:ident),*];)*) => {$(
         impl Sealed for $t {}
         impl Ty for $t {
             const TYPE: Type = Type::Scalar(Scalar::$scalar);
@@ -84,33 +147,23 @@ macro_rules! element {
         }
         $(impl $class for $t {}
         impl<const N: usize> $class for Vector<$t, N> {})*
+        $(impl $one for $t {})*
     )*};
 }
 
 element! {
-    bool => Bool, v => u64::from(v), [Bitwise];
-    u16 => U16, v => u64::from(v), [Plain, Bitwise];
-    i32 => I32, v => u64::from(v as u32), [Plain, Bitwise, Numeric, Integer];
-    u32 => U32, v => u64::from(v), [Plain, Bitwise, Numeric, Integer];
-    i64 => I64, v => v as u64, [Plain, Bitwise, Numeric, Integer];
-    u64 => U64, v => v, [Plain, Bitwise, Numeric, Integer];
-    bf16 => Bf16, v => u64::from(v.to_bits()), [Plain];
-    f32 => F32, v => u64::from(v.to_bits()), [Plain, Numeric, Float];
-}
-
-macro_rules! convert {
-    ($($from:ty => $($to:ty),*;)*) => {$($(
-        impl ConvertTo<$to> for $from {}
-        impl<const N: usize> ConvertTo<Vector<$to, N>> for Vector<$from, N> {}
-    )*)*};
-}
-
-convert! {
-    u16 => i32, u32, i64, u64, f32;
-    i32 => u16, u32, i64, u64, f32;
-    u32 => u16, i32, i64, u64, f32;
-    i64 => u16, i32, u32, u64, f32;
-    u64 => u16, i32, u32, i64, f32;
-    bf16 => f32;
-    f32 => bf16;
+    bool => Bool, v => u64::from(v), [Bitwise], [];
+    i8 => I8, v => u64::from(v as u8), [Plain, Bitwise, Numeric, Integer, SizedInt], [];
+    u8 => U8, v => u64::from(v), [Plain, Bitwise, Numeric, Integer, SizedInt], [];
+    i16 => I16, v => u64::from(v as u16), [Plain, Bitwise, Numeric, Integer, SizedInt], [];
+    u16 => U16, v => u64::from(v), [Plain, Bitwise, Numeric, Integer, SizedInt], [];
+    i32 => I32, v => u64::from(v as u32), [Plain, Bitwise, Numeric, Integer, SizedInt], [Atomic, AtomicInt, LoopIndex];
+    u32 => U32, v => u64::from(v), [Plain, Bitwise, Numeric, Integer, SizedInt], [Atomic, AtomicInt, LoopIndex];
+    i64 => I64, v => v as u64, [Plain, Bitwise, Numeric, Integer, SizedInt], [Atomic, AtomicInt, LoopIndex];
+    u64 => U64, v => v, [Plain, Bitwise, Numeric, Integer, SizedInt], [Atomic, AtomicInt, LoopIndex];
+    Idx => Idx, v => v.0 as u64, [Numeric, Integer], [LoopIndex];
+    f16 => F16, v => u64::from(v.to_bits()), [Plain, Numeric, Float, MathFloat], [];
+    bf16 => Bf16, v => u64::from(v.to_bits()), [Plain, Numeric, Float, MathFloat], [];
+    f32 => F32, v => u64::from(v.to_bits()), [Plain, Numeric, Float, MathFloat, HwFloat], [Atomic];
+    f64 => F64, v => v.to_bits(), [Plain, Numeric, Float], [Atomic];
 }

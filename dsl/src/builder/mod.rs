@@ -3,20 +3,35 @@
 //! Handles are `Copy` and branded by the builder's invariant lifetime, so a value of one kernel cannot be used in
 //! another; element types, vector lengths and address spaces are types, so mixing them up does not compile.
 
+mod buffer;
 mod control;
 mod element;
-mod memory;
+mod group;
+mod lanes;
+mod math;
+mod native;
+mod pointer;
+mod schedule;
 mod value;
+mod vector;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::marker::PhantomData;
 
-pub use control::Values;
-pub use element::{Bitwise, ConvertTo, Data, Element, Float, Integer, Numeric, Plain, Ty, Vector};
-pub use half::bf16;
-pub use memory::{Buffer, Bytes, LdsPtr, Offset, Readable, Writable};
+pub use buffer::{
+    AddressTable, Buffer, Bytes, CopyOptions, Extent, LoadOptions, Offset, Readable, StoreOptions, Writable,
+};
+pub use control::{LoopBound, Values};
+pub use element::{
+    Atomic, AtomicInt, Bitwise, ConvertTo, Data, Element, Float, HwFloat, Idx, Integer, LoopIndex, MathFloat, Numeric,
+    Plain, SizedInt, Ty, Vector,
+};
+pub use group::{Group, Grouped};
+pub use half::{bf16, f16};
+pub use pointer::{AddressSpace, Count, Global, GlobalPtr, Lds, LdsPtr, Ptr};
 use rustc_hash::FxBuildHasher;
+pub use schedule::{Waitcnt, sched};
 pub use value::{Operand, V};
 
 use crate::error::Refusal;
@@ -49,7 +64,16 @@ struct State {
     known: HashMap<(Type, Bits), Value, FxBuildHasher>,
     /// Open blocks, innermost last; the first is the kernel's body.
     blocks: Vec<Block>,
+    /// Regions that [`Builder::exit_if`] opened, the outermost first.
+    exits: Vec<Exit>,
     refusal: Option<Refusal>,
+}
+
+/// A place where some lanes leave the kernel.
+struct Exit {
+    /// Holds in the lanes that stay.
+    stays: Value,
+    location: Location,
 }
 
 impl State {
@@ -82,7 +106,8 @@ pub fn build(
     let state = State { params, values, blocks: vec![Block::default()], ..State::default() };
     let builder = Builder { state: RefCell::new(state), target, launch, brand: PhantomData };
     body(&builder);
-    let state = builder.state.take();
+    let mut state = builder.state.take();
+    state.close_exits();
     if let Some(refusal) = state.refusal {
         return Err(refusal);
     }
@@ -116,6 +141,21 @@ impl<'k> Builder<'k> {
     /// The launch shape: build-time numbers.
     pub fn launch(&self) -> Launch {
         self.launch
+    }
+
+    /// Threads of a workgroup along x, y, z: build-time numbers (fx `block_dim`).
+    pub fn block_dim(&self) -> [u32; 3] {
+        self.launch.block
+    }
+
+    /// Workgroups of the launch along x, y, z: build-time numbers (fx `grid_dim`).
+    pub fn grid_dim(&self) -> [u32; 3] {
+        self.launch.grid
+    }
+
+    /// Gives the compiler licences about the floats of the whole kernel; without a call it has none.
+    pub fn fast_math(&self, licences: FastMath) {
+        self.state.borrow_mut().fast_math = licences;
     }
 
     /// Index of the thread in its workgroup along an axis (fx `thread_idx`).
@@ -196,7 +236,11 @@ impl<'k> Builder<'k> {
     /// Remembers the first misuse; tracing goes on, [`build`] then fails with it.
     #[track_caller]
     fn refuse(&self, message: String) {
-        let location = Some(Location::caller());
+        self.refuse_at(message, Location::caller());
+    }
+
+    fn refuse_at(&self, message: String, location: Location) {
+        let location = Some(location);
         self.state.borrow_mut().refusal.get_or_insert(Refusal { location, message });
     }
 }

@@ -3,11 +3,11 @@
 use std::marker::PhantomData;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Shl, Shr, Sub};
 
-use half::bf16;
+use half::{bf16, f16};
 
 use super::Builder;
-use super::element::{Bitwise, ConvertTo, Data, Element, Float, Integer, Numeric, Plain, Ty, Vector};
-use crate::ir::{BinaryOp, Location, Op, Predicate, UnaryOp, Value};
+use super::element::{Bitwise, ConvertTo, Data, Element, Float, Idx, Numeric, Plain, SizedInt, Ty, Vector};
+use crate::ir::{BinaryOp, Op, Predicate, UnaryOp, Value};
 
 /// A device value of type `T` in the kernel that `'k` brands.
 ///
@@ -68,7 +68,58 @@ macro_rules! operand {
     )*};
 }
 
-operand!(bool u16 i32 u32 i64 u64 bf16 f32);
+operand!(bool i8 u8 i16 u16 i32 u32 i64 u64 Idx f16 bf16 f32 f64);
+
+// Rust has no literals of these types, so a number of another one stands for them where it is exact.
+macro_rules! stands_for {
+    ($($number:ty => $t:ty, $make:expr;)*) => {$(
+        impl<'k> Operand<'k, $t> for $number {
+            #[track_caller]
+            fn value(self, k: &'k Builder<'k>) -> V<'k, $t> {
+                k.constant($make(self, k))
+            }
+        }
+
+        impl<'k, const N: usize> Operand<'k, Vector<$t, N>> for $number {
+            #[track_caller]
+            fn value(self, k: &'k Builder<'k>) -> V<'k, Vector<$t, N>> {
+                let element: $t = $make(self, k);
+                element.value(k)
+            }
+        }
+    )*};
+}
+
+stands_for! {
+    i32 => Idx, |n, _| Idx::from(n);
+    u32 => Idx, |n, _| Idx::from(n);
+    i64 => Idx, |n, _| Idx::from(n);
+    f32 => f16, half_exact;
+    f32 => bf16, bfloat_exact;
+}
+
+#[track_caller]
+fn half_exact(x: f32, k: &Builder<'_>) -> f16 {
+    let rounded = f16::from_f32(x);
+    exact(x, rounded.to_f32(), "f16", k);
+    rounded
+}
+
+#[track_caller]
+fn bfloat_exact(x: f32, k: &Builder<'_>) -> bf16 {
+    let rounded = bf16::from_f32(x);
+    exact(x, rounded.to_f32(), "bf16", k);
+    rounded
+}
+
+#[track_caller]
+fn exact(x: f32, rounded: f32, name: &str, k: &Builder<'_>) {
+    if x != rounded && !x.is_nan() {
+        k.refuse(format!(
+            "{x:?} is not exact in {name} (nearest is {rounded:?}); write `{name}::from_f32({x:?})` to round it"
+        ));
+    }
+}
 
 impl<'k, T> V<'k, T> {
     pub(super) fn new(k: &'k Builder<'k>, id: Value) -> Self {
@@ -78,103 +129,46 @@ impl<'k, T> V<'k, T> {
 
 impl<'k, T: Data> V<'k, T> {
     #[track_caller]
-    fn unary(self, op: UnaryOp) -> Self {
+    pub(super) fn unary(self, op: UnaryOp) -> Self {
         self.k.emit(Op::Unary(op, self.id))
     }
 
     #[track_caller]
-    fn binary(self, op: BinaryOp, other: impl Operand<'k, T>) -> Self {
+    pub(super) fn binary(self, op: BinaryOp, other: impl Operand<'k, T>) -> Self {
         let other = other.value(self.k);
         self.k.emit(Op::Binary(op, self.id, other.id))
     }
 
     #[track_caller]
-    fn compare(self, p: Predicate, other: impl Operand<'k, T>) -> V<'k, T::Mask> {
+    pub(super) fn compare(self, p: Predicate, other: impl Operand<'k, T>) -> V<'k, T::Mask> {
         let other = other.value(self.k);
         self.k.emit(Op::Compare(p, self.id, other.id))
     }
 
-    /// `self = other`; false with a NaN.
+    /// Conversion to another element type, element by element. Integers keep the low bits (sign- or zero-extended by `self`'s
+    /// signedness); what becomes an index, or comes from one, must fit. `bool` gives 0 or 1. To a float rounds to nearest
+    /// even, once. A float to an integer is rounded towards 0 and saturates; NaN gives 0. To its own type it is itself.
+    ///
+    /// ```
+    /// # use lathe_dsl::prelude::*;
+    /// # lathe_dsl::builder::build("k", Target::GFX950, Launch::linear(1, 64), vec![], |k| {
+    /// let lane = k.lane_id();
+    /// let x: V<f32> = lane.to();
+    /// let live = lane.lt(7).to::<u8>();
+    /// # let _ = (x, live);
+    /// # }).unwrap();
+    /// ```
     #[track_caller]
-    pub fn eq(self, other: impl Operand<'k, T>) -> V<'k, T::Mask> {
-        self.compare(Predicate::Eq, other)
-    }
-
-    /// `self ≠ other`; true with a NaN.
-    #[track_caller]
-    pub fn ne(self, other: impl Operand<'k, T>) -> V<'k, T::Mask> {
-        self.compare(Predicate::Ne, other)
-    }
-}
-
-impl<'k, T: Numeric> V<'k, T> {
-    /// `self < other`, by signedness; false with a NaN.
-    #[track_caller]
-    pub fn lt(self, other: impl Operand<'k, T>) -> V<'k, T::Mask> {
-        self.compare(Predicate::Lt, other)
-    }
-
-    /// `self ≤ other`, by signedness; false with a NaN.
-    #[track_caller]
-    pub fn le(self, other: impl Operand<'k, T>) -> V<'k, T::Mask> {
-        self.compare(Predicate::Le, other)
-    }
-
-    /// `self > other`, by signedness; false with a NaN.
-    #[track_caller]
-    pub fn gt(self, other: impl Operand<'k, T>) -> V<'k, T::Mask> {
-        self.compare(Predicate::Gt, other)
-    }
-
-    /// `self ≥ other`, by signedness; false with a NaN.
-    #[track_caller]
-    pub fn ge(self, other: impl Operand<'k, T>) -> V<'k, T::Mask> {
-        self.compare(Predicate::Ge, other)
-    }
-
-    /// The larger one (fx `max`). Floats: NaN if either is NaN, −0 < +0.
-    #[track_caller]
-    pub fn maximum(self, other: impl Operand<'k, T>) -> Self {
-        self.binary(BinaryOp::Maximum, other)
-    }
-
-    /// The smaller one (fx `min`). Floats: NaN if either is NaN, −0 < +0.
-    #[track_caller]
-    pub fn minimum(self, other: impl Operand<'k, T>) -> Self {
-        self.binary(BinaryOp::Minimum, other)
-    }
-}
-
-impl<'k, T: Integer> V<'k, T> {
-    /// Quotient rounded towards −∞ (fx `//`).
-    #[track_caller]
-    pub fn div_floor(self, other: impl Operand<'k, T>) -> Self {
-        self.binary(BinaryOp::DivFloor, other)
-    }
-
-    /// Remainder with the divisor's sign, the one that belongs to [`V::div_floor`].
-    #[track_caller]
-    pub fn rem_floor(self, other: impl Operand<'k, T>) -> Self {
-        self.binary(BinaryOp::RemFloor, other)
-    }
-}
-
-impl<'k, T: Float> V<'k, T> {
-    /// 2^self by the chip's approximation: within 2 ulp; subnormals may be flushed.
-    #[track_caller]
-    pub fn hw_exp2(self) -> Self {
-        self.unary(UnaryOp::HwExp2)
-    }
-
-    /// 1/self by the chip's approximation: within 1 ulp; subnormals may be flushed.
-    #[track_caller]
-    pub fn hw_rcp(self) -> Self {
-        self.unary(UnaryOp::HwRcp)
+    pub fn to<U: Data>(self) -> V<'k, U>
+    where
+        T: ConvertTo<U>,
+    {
+        if T::TYPE == U::TYPE { V::new(self.k, self.id) } else { self.k.emit(Op::Convert(self.id)) }
     }
 }
 
 impl<'k, T: Plain> V<'k, T> {
-    /// The same bits as another type of the same width; a different width does not compile.
+    /// The same bits as another type of the same width, element 0 the least significant; a different width does not compile.
     ///
     /// ```compile_fail
     /// use lathe_dsl::prelude::*;
@@ -187,88 +181,49 @@ impl<'k, T: Plain> V<'k, T> {
         const { assert!(T::TYPE.bytes() == U::TYPE.bytes(), "bitcast between types of different width") };
         self.k.emit(Op::Bitcast(self.id))
     }
-}
 
-impl<'k, T: Data> V<'k, T> {
-    /// Conversion to another element type: integers keep the low bits (sign- or zero-extended by `self`'s signedness),
-    /// to a narrower float rounds to nearest even, to a wider float is exact.
+    /// Itself, of which the compiler knows nothing more (fx `fresh`): stops hoisting and folding across it.
     #[track_caller]
-    pub fn to<U: Data>(self) -> V<'k, U>
-    where
-        T: ConvertTo<U>,
-    {
-        self.k.emit(Op::Convert(self.id))
+    pub fn opaque(self) -> Self {
+        self.k.emit(Op::Opaque(self.id))
     }
 }
 
 impl<'k> V<'k, bool> {
-    /// `on_true` where this holds, else `on_false`; NaN bits are kept.
+    /// `on_true` where this holds, else `on_false`; NaN bits are kept. One `bool` chooses whole values, vectors too.
     #[track_caller]
     pub fn select<T: Data>(self, on_true: impl Operand<'k, T>, on_false: impl Operand<'k, T>) -> V<'k, T> {
-        let (on_true, on_false) = (on_true.value(self.k), on_false.value(self.k));
-        self.k.emit(Op::Select { condition: self.id, on_true: on_true.id, on_false: on_false.id })
+        choose(self, on_true, on_false)
+    }
+
+    /// Itself, told to be `likely` most of the time (`llvm.expect`).
+    #[track_caller]
+    pub fn expect(self, likely: bool) -> Self {
+        self.k.emit(Op::Expect { condition: self.id, likely })
     }
 }
 
-impl<'k, T: Element, const N: usize> V<'k, Vector<T, N>>
-where
-    Vector<T, N>: Data<Elem = T>,
-{
-    /// The elements, in order.
+impl<'k, const N: usize> V<'k, Vector<bool, N>> {
+    /// For each element: of `on_true` where this holds, else of `on_false`.
     #[track_caller]
-    pub fn elements(self) -> [V<'k, T>; N] {
-        let location = Location::caller();
-        std::array::from_fn(|i| self.k.emit_at(Op::Extract(self.id, i as u32), location))
-    }
-
-    /// Element `index`, a build-time number; out of range is refused.
-    #[track_caller]
-    pub fn element(self, index: usize) -> V<'k, T> {
-        if index >= N {
-            self.k.refuse(format!("element {index} of a vector of {N} elements"));
-        }
-        self.k.emit(Op::Extract(self.id, index.min(N.saturating_sub(1)) as u32))
+    pub fn select<T: Data<Mask = Vector<bool, N>>>(
+        self,
+        on_true: impl Operand<'k, T>,
+        on_false: impl Operand<'k, T>,
+    ) -> V<'k, T> {
+        choose(self, on_true, on_false)
     }
 }
 
-impl<'k> Builder<'k> {
-    /// A vector of these elements, in order (fx `Vector.from_elements`).
-    #[track_caller]
-    pub fn vector<T: Element, const N: usize>(&'k self, elements: [V<'k, T>; N]) -> V<'k, Vector<T, N>>
-    where
-        Vector<T, N>: Data<Elem = T>,
-    {
-        self.emit(Op::VectorFrom(elements.iter().map(|e| e.id).collect()))
-    }
-
-    /// A vector of `N` equal elements (fx `Vector.filled`).
-    #[track_caller]
-    pub fn filled<T: Element, const N: usize>(&'k self, element: V<'k, T>) -> V<'k, Vector<T, N>>
-    where
-        Vector<T, N>: Data<Elem = T>,
-    {
-        self.emit(Op::VectorFrom(vec![element.id; N]))
-    }
-
-    /// Two `f32` rounded to bf16 (nearest even) in one word: `low` in bits 15:0, `high` in bits 31:16 (fx `bf16_pair`).
-    #[track_caller]
-    pub fn bf16_pair(&'k self, low: V<'k, f32>, high: V<'k, f32>) -> V<'k, u32> {
-        self.vector([low, high]).to::<Vector<bf16, 2>>().bitcast()
-    }
-}
-
-impl<'k> V<'k, u32> {
-    /// The bf16 in bits 15:0, as `f32` (fx `bf_lo`).
-    #[track_caller]
-    pub fn bf_lo(self) -> V<'k, f32> {
-        (self << 16).bitcast()
-    }
-
-    /// The bf16 in bits 31:16, as `f32` (fx `bf_hi`).
-    #[track_caller]
-    pub fn bf_hi(self) -> V<'k, f32> {
-        (self & 0xFFFF_0000).bitcast()
-    }
+#[track_caller]
+fn choose<'k, C, T: Data>(
+    condition: V<'k, C>,
+    on_true: impl Operand<'k, T>,
+    on_false: impl Operand<'k, T>,
+) -> V<'k, T> {
+    let k = condition.k;
+    let (on_true, on_false) = (on_true.value(k), on_false.value(k));
+    k.emit(Op::Select { condition: condition.id, on_true: on_true.id, on_false: on_false.id })
 }
 
 macro_rules! operator {
@@ -291,28 +246,50 @@ operator! {
     BitAnd bitand And Bitwise;
     BitOr bitor Or Bitwise;
     BitXor bitxor Xor Bitwise;
-    Shl shl Shl Integer;
-    Shr shr Shr Integer;
+    Shl shl Shl SizedInt;
+    Shr shr Shr SizedInt;
 }
 
 macro_rules! number_on_the_left {
-    ($($t:ty: $($trait:ident $method:ident),*;)*) => {$($(
-        impl<'k> $trait<V<'k, $t>> for $t {
-            type Output = V<'k, $t>;
+    ($($t:ty as $of:ty: $($trait:ident $method:ident),*;)*) => {$($(
+        impl<'k> $trait<V<'k, $of>> for $t {
+            type Output = V<'k, $of>;
             #[track_caller]
-            fn $method(self, other: V<'k, $t>) -> V<'k, $t> {
-                other.k.constant(self).$method(other)
+            fn $method(self, other: V<'k, $of>) -> V<'k, $of> {
+                Operand::<$of>::value(self, other.k).$method(other)
+            }
+        }
+
+        impl<'k, const N: usize> $trait<V<'k, Vector<$of, N>>> for $t {
+            type Output = V<'k, Vector<$of, N>>;
+            #[track_caller]
+            fn $method(self, other: V<'k, Vector<$of, N>>) -> V<'k, Vector<$of, N>> {
+                Operand::<Vector<$of, N>>::value(self, other.k).$method(other)
             }
         }
     )*)*};
 }
 
+macro_rules! integer_on_the_left {
+    ($($t:ident)*) => {
+        number_on_the_left! {
+            $($t as $t: Add add, Sub sub, Mul mul, BitAnd bitand, BitOr bitor, BitXor bitxor, Shl shl, Shr shr;)*
+        }
+    };
+}
+
+integer_on_the_left!(i8 u8 i16 u16 i32 u32 i64 u64);
+
 number_on_the_left! {
-    f32: Add add, Sub sub, Mul mul, Div div;
-    i32: Add add, Sub sub, Mul mul;
-    u32: Add add, Sub sub, Mul mul;
-    i64: Add add, Sub sub, Mul mul;
-    u64: Add add, Sub sub, Mul mul;
+    i64 as Idx: Add add, Sub sub, Mul mul;
+    Idx as Idx: Add add, Sub sub, Mul mul;
+    f32 as f16: Add add, Sub sub, Mul mul, Div div;
+    f16 as f16: Add add, Sub sub, Mul mul, Div div;
+    f32 as bf16: Add add, Sub sub, Mul mul, Div div;
+    bf16 as bf16: Add add, Sub sub, Mul mul, Div div;
+    f32 as f32: Add add, Sub sub, Mul mul, Div div;
+    f64 as f64: Add add, Sub sub, Mul mul, Div div;
+    bool as bool: BitAnd bitand, BitOr bitor, BitXor bitxor;
 }
 
 impl<T: Numeric> Neg for V<'_, T> {

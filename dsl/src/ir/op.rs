@@ -203,17 +203,17 @@ mnemonics! {
     /// Every lane of the group must be active.
     pub enum ButterflyOp: "(v: T) -> T" {
         /// Sum with the partner.
-        Add = "butterfly_add", "v.butterfly(offset, width, Add)", "butterfly", Class::NUMBER, Some(Family::Arith), BITS;
+        Add = "butterfly_add", "v.butterfly([offset, …], Add)", "butterfly", Class::NUMBER, Some(Family::Arith), BITS;
         /// `maximum` with the partner.
-        Maximum = "butterfly_max", "v.butterfly(offset, width, Maximum)", "butterfly", Class::NUMBER, Some(Family::Extrema), BITS;
+        Maximum = "butterfly_max", "v.butterfly([offset, …], Maximum)", "butterfly", Class::NUMBER, Some(Family::Extrema), BITS;
         /// `minimum` with the partner.
-        Minimum = "butterfly_min", "v.butterfly(offset, width, Minimum)", "butterfly", Class::NUMBER, Some(Family::Extrema), BITS;
+        Minimum = "butterfly_min", "v.butterfly([offset, …], Minimum)", "butterfly", Class::NUMBER, Some(Family::Extrema), BITS;
         /// `and` with the partner.
-        And = "butterfly_and", "v.butterfly(offset, width, And)", "butterfly", Class::BITS, None, BITS;
+        And = "butterfly_and", "v.butterfly([offset, …], And)", "butterfly", Class::BITS, None, BITS;
         /// `or` with the partner.
-        Or = "butterfly_or", "v.butterfly(offset, width, Or)", "butterfly", Class::BITS, None, BITS;
+        Or = "butterfly_or", "v.butterfly([offset, …], Or)", "butterfly", Class::BITS, None, BITS;
         /// `xor` with the partner.
-        Xor = "butterfly_xor", "v.butterfly(offset, width, Xor)", "butterfly", Class::BITS, None, BITS;
+        Xor = "butterfly_xor", "v.butterfly([offset, …], Xor)", "butterfly", Class::BITS, None, BITS;
     }
 }
 
@@ -251,21 +251,21 @@ mnemonics! {
     /// Atomic read-modify-write of one element; the result is the value before.
     pub enum AtomicOp: "(p: pointer to T, v: T) -> T" {
         /// Sum. Floats round to nearest even.
-        Add = "atomic_add", "k.atomic_add(p, v, …)", "fx.atomic_add, raw_ptr_buffer_atomic_fadd", Class::ATOMIC, None, BITS;
+        Add = "atomic_add", "k.atomic_add(p, v, order, scope)", "fx.atomic_add, raw_ptr_buffer_atomic_fadd", Class::ATOMIC, None, BITS;
         /// Difference.
-        Sub = "atomic_sub", "k.atomic_sub(p, v, …)", "fx.atomic_sub", Class::ATOMIC, None, BITS;
+        Sub = "atomic_sub", "k.atomic_sub(p, v, order, scope)", "fx.atomic_sub", Class::ATOMIC, None, BITS;
         /// Smaller one; floats as `minnum`.
-        Min = "atomic_min", "k.atomic_min(p, v, …)", "fx.atomic_min, atomic_fmin", Class::ATOMIC, None, BITS;
+        Min = "atomic_min", "k.atomic_min(p, v, order, scope)", "fx.atomic_min, atomic_fmin", Class::ATOMIC, None, BITS;
         /// Larger one; floats as `maxnum`.
-        Max = "atomic_max", "k.atomic_max(p, v, …)", "fx.atomic_max, atomic_fmax", Class::ATOMIC, None, BITS;
+        Max = "atomic_max", "k.atomic_max(p, v, order, scope)", "fx.atomic_max, atomic_fmax", Class::ATOMIC, None, BITS;
         /// Bitwise and of integers.
-        And = "atomic_and", "k.atomic_and(p, v, …)", "fx.atomic_and", Class::ATOMIC_INT, None, BITS;
+        And = "atomic_and", "k.atomic_and(p, v, order, scope)", "fx.atomic_and", Class::ATOMIC_INT, None, BITS;
         /// Bitwise or of integers.
-        Or = "atomic_or", "k.atomic_or(p, v, …)", "fx.atomic_or", Class::ATOMIC_INT, None, BITS;
+        Or = "atomic_or", "k.atomic_or(p, v, order, scope)", "fx.atomic_or", Class::ATOMIC_INT, None, BITS;
         /// Bitwise exclusive or of integers.
-        Xor = "atomic_xor", "k.atomic_xor(p, v, …)", "fx.atomic_xor", Class::ATOMIC_INT, None, BITS;
+        Xor = "atomic_xor", "k.atomic_xor(p, v, order, scope)", "fx.atomic_xor", Class::ATOMIC_INT, None, BITS;
         /// The new value.
-        Xchg = "atomic_xchg", "k.atomic_xchg(p, v, …)", "fx.atomic_xchg", Class::ATOMIC, None, BITS;
+        Xchg = "atomic_xchg", "k.atomic_xchg(p, v, order, scope)", "fx.atomic_xchg", Class::ATOMIC, None, BITS;
     }
 }
 
@@ -505,7 +505,7 @@ ops! {
             order: Order,
             /// Among whom it is atomic and ordered.
             scope: Scope,
-        } = "atomic_cas", "k.atomic_cas(p, expected, v, …)", "fx.atomic_cas", Class::ATOMIC,
+        } = "atomic_cas", "k.atomic_cas(p, expected, v, order, scope)", "fx.atomic_cas", Class::ATOMIC,
             "(p: pointer to T, expected: T, v: T) -> T", BITS;
         /// Orders the thread's memory accesses before it with those after it.
         Fence {
@@ -655,7 +655,7 @@ ops! {
             lgkmcnt: Option<u32>,
             /// Exports: 0 to 7.
             expcnt: Option<u32>,
-        } = "s_waitcnt", "k.s_waitcnt(…)", "rocdl.s_waitcnt", Class::ALL, "()", Agreement::None;
+        } = "s_waitcnt", "k.s_waitcnt(Waitcnt::new().vmcnt(n))", "rocdl.s_waitcnt", Class::ALL, "()", Agreement::None;
         /// Lets the wave sleep for about 64·n cycles, 0 to 127; NVIDIA: `nanosleep` of 64·n ns.
         SSleep(amount: u32) = "s_sleep", "k.s_sleep(n)", "rocdl.s_sleep", Class::ALL, "()", Agreement::None;
         /// Priority of the wave, 0 to 3; nothing on NVIDIA.
@@ -692,7 +692,7 @@ ops! {
             forms: Vec<NativeForm>,
             /// The meaning; yields the results.
             meaning: Block,
-        } = "native", "k.native(…)", "inline asm, llvm.call_intrinsic, raw rocdl ops", Class::ALL, "(args…) -> results", Agreement::Bits;
+        } = "native", "k.native(args, forms, |args| …)", "inline asm, llvm.call_intrinsic, raw rocdl ops", Class::ALL, "(args…) -> results", Agreement::Bits;
         /// Runs one of two regions, by lane; results are the taken region's yields.
         If {
             /// One `bool`.
@@ -701,7 +701,7 @@ ops! {
             then: Block,
             /// Run where it does not; its yields have the same types.
             otherwise: Block,
-        } = "if", "k.if_else(c, …, …)", "scf.if", Class::BOOL, "(c: bool) -> results", BITS;
+        } = "if", "k.if_else(c, || …, || …)", "scf.if", Class::BOOL, "(c: bool) -> results", BITS;
         /// Runs the body for `i = lo, lo + step, …` while `i < hi`, as mathematical integers (no wrap-around).
         /// The body's first parameter is `i`, the rest are the carried values; its yields are the next
         /// iteration's carried values and, at the end, the results.
@@ -718,7 +718,7 @@ ops! {
             unroll: Unroll,
             /// The loop's body.
             body: Block,
-        } = "for", "k.for_range(lo, hi, step, init, …)", "range, scf.for", Class::INT, "(lo: T, hi: T, init…) -> results", BITS;
+        } = "for", "k.for_range(lo, hi, step, init, |i, c| …)", "range, scf.for", Class::INT, "(lo: T, hi: T, init…) -> results", BITS;
         /// Runs `before`, whose first yield is a `bool`; while that holds in a lane, runs `after` there with the other yields
         /// as its parameters, and goes on with what it yields as `before`'s parameters. Results are the other yields of the
         /// `before` that ended it.
@@ -729,7 +729,7 @@ ops! {
             before: Block,
             /// Body.
             after: Block,
-        } = "while", "k.while_(init, …, …)", "scf.while", Class::ALL, "(init…) -> results", BITS;
+        } = "while", "k.while_(init, |s| (go_on, s), |s| …)", "scf.while", Class::ALL, "(init…) -> results", BITS;
     }
 }
 
