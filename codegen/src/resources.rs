@@ -83,10 +83,13 @@ fn metadata(elf: &ElfFile64<'_, LittleEndian>, code: &[u8]) -> Result<Metadata, 
 pub fn of_ptx(kernel: &Kernel, dynamic_lds_bytes: u32, code: &[u8]) -> Result<Resources, String> {
     let text = std::str::from_utf8(code).map_err(|e| format!("PTX: {e}"))?;
     let mut registers = 0;
-    // `.reg .b32 %r<12>;` declares %r1 to %r11 for use.
+    // `.reg .b32 %r<12>;` declares %r1 to %r11 for use, `.reg .b64 %SP;` one.
     for line in text.lines().map(str::trim).filter(|line| line.starts_with(".reg")) {
-        let count = line.split_once('<').and_then(|(_, rest)| rest.split_once('>'));
-        let count = count.and_then(|(n, _)| n.parse::<u32>().ok());
+        let Some((_, rest)) = line.split_once('<') else {
+            registers += 1;
+            continue;
+        };
+        let count = rest.split_once('>').and_then(|(n, _)| n.parse::<u32>().ok());
         registers += count.ok_or_else(|| format!("PTX register declaration `{line}`"))?.saturating_sub(1);
     }
     let instructions = listing::ptx(text).len() as u32;

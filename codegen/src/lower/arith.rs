@@ -5,7 +5,7 @@ use melior::ir::Value;
 use melior::ir::attribute::DenseI32ArrayAttribute;
 
 use super::Lowering;
-use super::emit::Result;
+use super::emit::{IntPredicate, Result};
 
 impl<'c, 'a> Lowering<'c, 'a, '_> {
     /// An operation with one operand.
@@ -45,22 +45,18 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         self.fit(made, ty, result)
     }
 
-    /// One element of a vector, named at run time; some element of it if the name is none of an element.
+    /// One element of a vector, named at run time: a chain of selects, because indexed registers are memory on some chips.
+    /// Some element, if the name is none of an element.
     fn extract_at(&self, vector: ir::Value, index: ir::Value, result: ir::Value) -> Result<Value<'c, 'a>> {
-        let (e, ty, at) = (&self.emit, self.work_type(&[vector]), self.work_type(&[index]));
-        let mut index = self.get(index)?;
-        // LLVM's result outside the vector is poison, which is worse than unspecified.
-        if at.scalar().bits() > 1 {
-            let last = u64::from(ty.lanes().saturating_sub(1));
-            index = if ty.lanes().is_power_of_two() {
-                e.same("arith.andi", &[index, e.constant(at, last)?])?
-            } else {
-                e.same("arith.minui", &[index, e.constant(at, last)?])?
-            };
-        }
-        let element = ir::Type::Scalar(ty.scalar());
-        let made = e.value("llvm.extractelement", &[self.get(vector)?, index], e.ty(element), &[])?;
-        self.fit(made, element, result)
+        let (e, ty, index_ty) = (&self.emit, self.work_type(&[vector]), self.work_type(&[index]));
+        let index = self.get(index)?;
+        let elements = e.elements(ty, self.get(vector)?)?;
+        let (first, rest) = elements.split_first().ok_or("a vector without elements")?;
+        let made = rest.iter().zip(1..).try_fold(*first, |chosen, (element, i)| {
+            let this = e.cmpi(IntPredicate::Eq, index, e.constant(index_ty, i)?, e.int(1))?;
+            e.same_as_second("arith.select", &[this, *element, chosen])
+        })?;
+        self.fit(made, ir::Type::Scalar(ty.scalar()), result)
     }
 
     /// Operations that make one value and touch nothing else.

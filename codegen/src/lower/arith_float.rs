@@ -51,19 +51,19 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
     pub(super) fn float_unary(&self, op: UnaryOp, ty: ir::Type, v: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
         let e = &self.emit;
         let scalar = ty.scalar();
-        let intrinsic = |name: &str, v| e.value(name, &[v], e.ty(ty), &[]);
+        let intrinsic = |name: &str, v| e.float_intrinsic(name, ty, &[v], &[]);
         // Exact in `f32`: an integer near a bf16 or f16 number is one.
         let rounded = |name: &str| match scalar {
-            Scalar::Bf16 => self.in_f32(ty, &[v], |wide, v| e.value(name, v, e.ty(wide), &[])),
+            Scalar::Bf16 => self.in_f32(ty, &[v], |wide, v| e.float_intrinsic(name, wide, v, &[])),
             _ => intrinsic(name, v),
         };
         match op {
             UnaryOp::Neg => e.value("arith.negf", &[v], e.ty(ty), &self.arith_flags(Family::Arith)?),
-            UnaryOp::Abs => intrinsic("llvm.intr.fabs", v),
-            UnaryOp::Floor => rounded("llvm.intr.floor"),
-            UnaryOp::Ceil => rounded("llvm.intr.ceil"),
-            UnaryOp::Trunc => rounded("llvm.intr.trunc"),
-            UnaryOp::Roundeven => rounded("llvm.intr.roundeven"),
+            UnaryOp::Abs => intrinsic("llvm.fabs", v),
+            UnaryOp::Floor => rounded("llvm.floor"),
+            UnaryOp::Ceil => rounded("llvm.ceil"),
+            UnaryOp::Trunc => rounded("llvm.trunc"),
+            UnaryOp::Roundeven => rounded("llvm.roundeven"),
             UnaryOp::Round if scalar.bits() == 16 => self.in_f32(ty, &[v], |wide, v| self.round_away(wide, v[0])),
             UnaryOp::Round => self.round_away(ty, v),
             UnaryOp::Sqrt => self.sqrt(ty, v),
@@ -80,21 +80,21 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
     /// The nearest integer, halves away from 0: exact steps only.
     fn round_away(&self, ty: ir::Type, v: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
         let e = &self.emit;
-        let intrinsic = |name: &str, operands: &[Value<'c, 'a>]| e.value(name, operands, e.ty(ty), &[]);
-        let whole = intrinsic("llvm.intr.trunc", &[v])?;
-        let rest = intrinsic("llvm.intr.fabs", &[e.same("arith.subf", &[v, whole])?])?;
+        let intrinsic = |name: &str, operands: &[Value<'c, 'a>]| e.float_intrinsic(name, ty, operands, &[]);
+        let whole = intrinsic("llvm.trunc", &[v])?;
+        let rest = intrinsic("llvm.fabs", &[e.same("arith.subf", &[v, whole])?])?;
         let (half, one) = (e.float_constant(ty, 0.5)?, e.float_constant(ty, 1.0)?);
         // MLIR's number of oge; of an infinity the rest is a NaN, which is not ≥ ½.
         let predicate = [("predicate", e.int_attribute(64, 3))];
         let up = e.value("arith.cmpf", &[rest, half], e.ty(ty.with_scalar(Scalar::Bool)), &predicate)?;
-        let away = e.same("arith.addf", &[whole, intrinsic("llvm.intr.copysign", &[one, v])?])?;
+        let away = e.same("arith.addf", &[whole, intrinsic("llvm.copysign", &[one, v])?])?;
         e.same_as_second("arith.select", &[up, away, whole])
     }
 
     /// Correctly rounded square root. A chip's own `f16` root need not be, the `f32` one rounded is.
     fn sqrt(&self, ty: ir::Type, v: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
         let flags = self.llvm_flags(Family::Math)?;
-        let root = |ty, v: &[Value<'c, 'a>]| self.emit.value("llvm.intr.sqrt", v, self.emit.ty(ty), &flags);
+        let root = |ty, v: &[Value<'c, 'a>]| self.emit.float_intrinsic("llvm.sqrt", ty, v, &flags);
         if ty.scalar().bits() == 16 { self.in_f32(ty, &[v], root) } else { root(ty, &[v]) }
     }
 
@@ -136,10 +136,10 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
                 // Not `maxnum`, which leaves the sign of a zero open.
                 let name = if op == BinaryOp::Maxnum { "llvm.maximumnum" } else { "llvm.minimumnum" };
                 let flags = self.llvm_flags(Family::Extrema)?;
-                let make = |ty, v: &[Value<'c, 'a>]| e.intrinsic(&e.overloaded(name, ty), v, e.ty(ty), &flags);
+                let make = |ty, v: &[Value<'c, 'a>]| e.float_intrinsic(name, ty, v, &flags);
                 if bf16 { self.in_f32(ty, &operands, make) } else { make(ty, &operands) }
             }
-            BinaryOp::Copysign => e.same("llvm.intr.copysign", &operands),
+            BinaryOp::Copysign => e.float_intrinsic("llvm.copysign", ty, &operands, &[]),
             op => self.math_binary(op, ty, operands),
         }
     }
@@ -149,7 +149,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         let (e, ty) = (&self.emit, self.kernel.ty(operands[0]));
         let values = [self.get(operands[0])?, self.get(operands[1])?, self.get(operands[2])?];
         let flags = self.llvm_flags(Family::Arith)?;
-        let make = |ty, v: &[Value<'c, 'a>]| e.value("llvm.intr.fma", v, e.ty(ty), &flags);
+        let make = |ty, v: &[Value<'c, 'a>]| e.float_intrinsic("llvm.fma", ty, v, &flags);
         if ty.scalar() == Scalar::Bf16 { self.in_f32(ty, &values, make) } else { make(ty, &values) }
     }
 

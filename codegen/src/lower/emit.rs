@@ -273,6 +273,18 @@ impl<'c, 'a> Emitter<'c, 'a> {
         }
     }
 
+    /// A call of a float intrinsic whose operands and result have this type. By name, because MLIR's passes take its own
+    /// operations for these as calls of a vendor's library.
+    pub fn float_intrinsic(
+        &self,
+        name: &str,
+        ty: ir::Type,
+        operands: &[Value<'c, 'a>],
+        flags: &[Named<'c>],
+    ) -> Result<Value<'c, 'a>> {
+        self.intrinsic(&self.overloaded(name, ty), operands, self.ty(ty), flags)
+    }
+
     /// A call of an LLVM intrinsic by its full name.
     pub fn intrinsic(
         &self,

@@ -6,7 +6,7 @@ use lathe_dsl::ir::{self, BinaryOp, Family, FastFlags, Scalar, UnaryOp};
 use lathe_dsl::math::{self, Arith, Values};
 use lathe_dsl::target::Generation;
 use lathe_dsl::{Arch, target::Chip};
-use melior::ir::{Value, ValueLike};
+use melior::ir::Value;
 
 use super::Lowering;
 use super::emit::{Emitter, IntPredicate, Result};
@@ -160,13 +160,13 @@ impl<'c, 'a> Arith for Expand<'c, 'a> {
         self.same("arith.mulf", [a, b])
     }
     fn fma(&self, a: Self::F, b: Self::F, c: Self::F) -> Self::F {
-        self.same("llvm.intr.fma", [a, b, c])
+        self.step([a, b, c], |e, v| e.float_intrinsic("llvm.fma", F32, &v, &[]))
     }
     fn fneg(&self, a: Self::F) -> Self::F {
         self.same("arith.negf", [a])
     }
     fn fabs(&self, a: Self::F) -> Self::F {
-        self.same("llvm.intr.fabs", [a])
+        self.step([a], |e, v| e.float_intrinsic("llvm.fabs", F32, &v, &[]))
     }
     fn feq(&self, a: Self::F, b: Self::F) -> Self::B {
         self.cmpf(1, [a, b])
@@ -281,7 +281,7 @@ impl<'c, 'a> Arith for Expand<'c, 'a> {
 
     fn ldexp(&self, x: Self::F, n: Self::I) -> Self::F {
         if self.chip.arch == Arch::Amdgpu {
-            return self.step([x, n], |e, v| e.value("llvm.intr.ldexp", &v, v[0].r#type(), &[]));
+            return self.step([x, n], |e, v| e.intrinsic("llvm.ldexp.f32.i32", &v, e.ty(F32), &[]));
         }
         // Two factors: neither 2^n nor the first product leaves the normal numbers, so only the last product rounds.
         let first = self.shr_s(n, self.i(1));

@@ -6,6 +6,7 @@ mod atomics;
 mod buffers;
 mod control;
 mod failures;
+mod fast_math;
 mod lanes;
 mod launch;
 mod memory;
@@ -13,6 +14,7 @@ mod native;
 mod pointers;
 mod sabotage;
 mod scheduling;
+mod targets;
 mod whole;
 
 use lathe_dsl::builder::{self, Builder};
