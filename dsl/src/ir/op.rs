@@ -250,7 +250,7 @@ mnemonics! {
 mnemonics! {
     /// Atomic read-modify-write of one element; the result is the value before.
     pub enum AtomicOp: "(p: pointer to T, v: T) -> T" {
-        /// Sum. Floats round to nearest even.
+        /// Sum. Floats round to nearest even; in global memory NVIDIA counts subnormal `f32` operands and results as 0.
         Add = "atomic_add", "k.atomic_add(p, v, order, scope)", "fx.atomic_add, raw_ptr_buffer_atomic_fadd", Class::ATOMIC, None, BITS;
         /// Difference.
         Sub = "atomic_sub", "k.atomic_sub(p, v, order, scope)", "fx.atomic_sub", Class::ATOMIC, None, BITS;
@@ -516,7 +516,8 @@ ops! {
         } = "fence", "k.fence(order, scope)", "memory_fence", Class::ALL, "()", Agreement::None;
         /// Waits until this wave's earlier stores are visible to the scope and its copies to LDS have landed. Needed before a
         /// flag that tells others of them: a barrier drains nothing. CDNA `s_waitcnt vmcnt(0)`, gfx12 `s_wait_storecnt 0`,
-        /// NVIDIA a release fence.
+        /// NVIDIA a release fence. On AMD it only waits: beyond the workgroup those stores are visible that went through the
+        /// caches by themselves, as a [`Coherence`] of that scope or an atomic makes them; for all others there is `fence`.
         Drain {
             /// Who must see the stores.
             scope: Scope,
