@@ -39,7 +39,8 @@ mnemonics! {
         Neg = "neg", "-a", "-a", Class::NUMBER, Some(Family::Arith), BITS;
         /// Complement: logical of `bool`, bitwise of integers.
         Not = "not", "!a", "~a", Class::BITS, None, BITS;
-        /// Magnitude. Floats: the sign bit cleared, of a NaN too. Integers: the smallest number of a signed type stays itself.
+        /// Magnitude. Floats: the sign bit cleared; a NaN stays a NaN. Integers: the smallest number of a signed type stays
+        /// itself.
         Abs = "abs", "a.abs()", "fx.abs", Class::NUMBER, None, BITS;
         /// Number of bits that are set.
         Ctpop = "ctpop", "a.ctpop()", "fx.ctpop", Class::SIZED, None, BITS;
