@@ -3,13 +3,13 @@
 /// An integer type of the language.
 pub trait Int: Copy {
     /// Quotient rounded towards −∞.
-    fn div_floor(self, d: Self) -> Self;
-    /// `self − d·div_floor(self, d)`.
-    fn rem_floor(self, d: Self) -> Self;
+    fn floor_div(self, d: Self) -> Self;
+    /// `self − d·floor_div(self, d)`.
+    fn floor_rem(self, d: Self) -> Self;
     /// Quotient rounded towards 0.
-    fn div_trunc(self, d: Self) -> Self;
-    /// `self − d·div_trunc(self, d)`.
-    fn rem_trunc(self, d: Self) -> Self;
+    fn trunc_div(self, d: Self) -> Self;
+    /// `self − d·trunc_div(self, d)`.
+    fn trunc_rem(self, d: Self) -> Self;
     /// Quotient rounded towards +∞.
     fn ceil_div(self, d: Self) -> Self;
 }
@@ -18,19 +18,19 @@ macro_rules! unsigned {
     ($($t:ty),*) => {$(
         impl Int for $t {
             #[inline(always)]
-            fn div_floor(self, d: Self) -> Self {
+            fn floor_div(self, d: Self) -> Self {
                 self / d
             }
             #[inline(always)]
-            fn rem_floor(self, d: Self) -> Self {
+            fn floor_rem(self, d: Self) -> Self {
                 self % d
             }
             #[inline(always)]
-            fn div_trunc(self, d: Self) -> Self {
+            fn trunc_div(self, d: Self) -> Self {
                 self / d
             }
             #[inline(always)]
-            fn rem_trunc(self, d: Self) -> Self {
+            fn trunc_rem(self, d: Self) -> Self {
                 self % d
             }
             #[inline(always)]
@@ -45,22 +45,22 @@ macro_rules! signed {
     ($($t:ty),*) => {$(
         impl Int for $t {
             #[inline(always)]
-            fn div_floor(self, d: Self) -> Self {
+            fn floor_div(self, d: Self) -> Self {
                 let (q, r) = (self.wrapping_div(d), self.wrapping_rem(d));
                 // Truncation went the wrong way if the remainder's sign is not the divisor's.
                 if r != 0 && (r < 0) != (d < 0) { q - 1 } else { q }
             }
             #[inline(always)]
-            fn rem_floor(self, d: Self) -> Self {
+            fn floor_rem(self, d: Self) -> Self {
                 let r = self.wrapping_rem(d);
                 if r != 0 && (r < 0) != (d < 0) { r + d } else { r }
             }
             #[inline(always)]
-            fn div_trunc(self, d: Self) -> Self {
+            fn trunc_div(self, d: Self) -> Self {
                 self.wrapping_div(d)
             }
             #[inline(always)]
-            fn rem_trunc(self, d: Self) -> Self {
+            fn trunc_rem(self, d: Self) -> Self {
                 self.wrapping_rem(d)
             }
             #[inline(always)]

@@ -24,21 +24,13 @@ pub struct Cpu {
     memory: Mutex<Memory>,
 }
 
-/// Allocations by address. Address 0 is never one.
-struct Memory {
-    allocations: BTreeMap<u64, Arc<GlobalBuffer>>,
-    next: u64,
-}
+/// Allocations by address.
+type Memory = BTreeMap<u64, Arc<GlobalBuffer>>;
 
 impl Cpu {
     /// A device with no memory in use.
     pub fn new(target: Target, options: CpuOptions) -> Self {
-        Self {
-            id: DeviceId::unique(),
-            target,
-            options,
-            memory: Mutex::new(Memory { allocations: BTreeMap::new(), next: 0x1_0000 }),
-        }
+        Self { id: DeviceId::unique(), target, options, memory: Mutex::default() }
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
@@ -48,7 +40,7 @@ impl Cpu {
     /// The allocation that covers `bytes` at `address`, and where in it they begin.
     fn find(&self, address: u64, bytes: u64) -> Result<(Arc<GlobalBuffer>, usize), Error> {
         let memory = self.memory();
-        let found = memory.allocations.range(..=address).next_back().filter(|(start, buffer)| {
+        let found = memory.range(..=address).next_back().filter(|(start, buffer)| {
             address.checked_add(bytes).is_some_and(|end| end <= **start + buffer.len() as u64)
         });
         match found {
@@ -75,16 +67,13 @@ impl Device for Cpu {
         let full = || Error::OutOfMemory { device: self.name(), bytes };
         let len = usize::try_from(bytes).ok().filter(|n| *n <= 1 << 40).ok_or_else(full)?;
         let buffer = GlobalBuffer::try_uninit(len).map_err(|_| full())?;
-        let mut memory = self.memory();
-        let address = memory.next;
-        // A gap between allocations, so that running over the end of one never lands in the next.
-        memory.next = (address + bytes.max(1)).next_multiple_of(0x1000) + 0x1000;
-        memory.allocations.insert(address, Arc::new(buffer));
+        let address = buffer.address();
+        self.memory().insert(address, Arc::new(buffer));
         Ok(address)
     }
 
     fn free(&self, address: u64) {
-        self.memory().allocations.remove(&address);
+        self.memory().remove(&address);
     }
 
     fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Error> {
@@ -134,8 +123,11 @@ impl Device for Cpu {
                 (ParamKind::Scalar(_), size) => ArgValue::Scalar(word(*at, size)),
             })
             .collect();
+        // Pointers reach whatever is allocated when the launch begins.
+        let live: Vec<Arc<GlobalBuffer>> = self.memory().values().cloned().collect();
+        let others: Vec<&GlobalBuffer> = live.iter().map(Arc::as_ref).collect();
         let start = Instant::now();
-        let report = interp::launch(program, &values, &self.options).map_err(Error::fault)?;
+        let report = interp::launch_among(program, &values, &others, &self.options).map_err(Error::fault)?;
         let time = start.elapsed();
         let findings = report.findings.iter().map(ToString::to_string).collect();
         Ok(LaunchReport { time, findings })

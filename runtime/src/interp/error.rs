@@ -42,6 +42,8 @@ pub enum AccessKind {
     Read,
     /// A store.
     Write,
+    /// An atomic read-modify-write.
+    Atomic,
 }
 
 impl fmt::Display for AccessKind {
@@ -49,18 +51,19 @@ impl fmt::Display for AccessKind {
         f.write_str(match self {
             Self::Read => "read of",
             Self::Write => "write to",
+            Self::Atomic => "atomic update of",
         })
     }
 }
 
 /// Elements `first .. first + count`, for messages.
-struct Elements(u64, u32);
+struct Elements(i64, u32);
 
 impl fmt::Display for Elements {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.1 {
             1 => write!(f, "element {}", self.0),
-            n => write!(f, "elements {}..{}", self.0, self.0 + u64::from(n)),
+            n => write!(f, "elements {}..{}", self.0, self.0.saturating_add(n.into())),
         }
     }
 }
@@ -88,7 +91,7 @@ pub enum FaultKind {
         /// The array.
         array: &'static str,
         /// First element accessed.
-        element: u64,
+        element: i64,
         /// Elements accessed.
         count: u32,
         /// Elements the array has.
@@ -100,7 +103,19 @@ pub enum FaultKind {
         /// The array.
         array: &'static str,
         /// First such element.
-        element: u64,
+        element: i64,
+    },
+    /// An access to LDS into which a copy is under way.
+    #[error("{access} LDS array `{array}` at element {element}: bytes whose copy to LDS ({copy}) has not been drained")]
+    LdsPending {
+        /// Load or store.
+        access: AccessKind,
+        /// The array.
+        array: &'static str,
+        /// First such element.
+        element: i64,
+        /// The copy.
+        copy: Location,
     },
     /// An LDS address is not a multiple of the element's size.
     #[error("{access} LDS array `{array}` at LDS byte {address}, which is not aligned to its {bytes}-byte elements")]
@@ -113,6 +128,66 @@ pub enum FaultKind {
         address: u32,
         /// Bytes of an element.
         bytes: u32,
+    },
+    /// An address is not a multiple of what the access promises, or an atomic needs.
+    #[error("{access} {place} at address {address:#x}, which is not aligned to {align} bytes")]
+    BrokenAlignment {
+        /// Load, store or atomic.
+        access: AccessKind,
+        /// Which memory.
+        place: &'static str,
+        /// The address.
+        address: u64,
+        /// What it must be a multiple of.
+        align: u32,
+    },
+    /// An access through a pointer, or within a made buffer, to memory that is not allocated.
+    #[error("{access} global memory at address {address:#x}, {bytes} bytes that lie in no allocation")]
+    Unallocated {
+        /// Load, store or atomic.
+        access: AccessKind,
+        /// First byte.
+        address: u64,
+        /// Bytes accessed.
+        bytes: u32,
+    },
+    /// `make_buffer` with an address or an extent that no buffer may have.
+    #[error(
+        "buffer of {bytes} bytes at {address:#x}; allowed are addresses aligned to {align} and at most 0xffffff00 bytes"
+    )]
+    BadBuffer {
+        /// Its address.
+        address: u64,
+        /// Its extent.
+        bytes: u64,
+        /// Alignment that the element type wants.
+        align: u32,
+    },
+    /// A number that does not fit `idx`, or the type that an `idx` is converted to.
+    #[error("index overflow")]
+    IndexOverflow,
+    /// An element that the vector does not have.
+    #[error("element {index} of a vector of {len}")]
+    VectorIndex {
+        /// The index.
+        index: u32,
+        /// Elements of the vector.
+        len: u32,
+    },
+    /// The condition of `assume` does not hold.
+    #[error("assumption does not hold")]
+    BrokenAssumption,
+    /// A lane's value is needed and the lane is not active.
+    #[error("value of lane {lane}, which is not active")]
+    InactiveLane {
+        /// The lane that is not active.
+        lane: u32,
+    },
+    /// A value that must be the same in all active lanes is not. The site is the first lane that differs.
+    #[error("{what} differs between lanes of the wave")]
+    NotUniform {
+        /// What it is.
+        what: &'static str,
     },
     /// Integer division or remainder by zero.
     #[error("integer division by zero")]
@@ -181,8 +256,8 @@ pub struct BufferAccess {
     pub access: AccessKind,
     /// Name of the buffer parameter.
     pub buffer: &'static str,
-    /// Byte offset of the access.
-    pub offset: u64,
+    /// Byte offset of the access from the buffer's start; may be negative.
+    pub offset: i64,
     /// Bytes of the access.
     pub bytes: u32,
     /// Bytes of the buffer.
@@ -192,7 +267,7 @@ pub struct BufferAccess {
 impl fmt::Display for BufferAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, access, buffer, offset, bytes, extent } = self;
-        let end = offset + u64::from(*bytes);
+        let end = offset.saturating_add((*bytes).into());
         match kind {
             FindingKind::OutOfRange => {
                 write!(f, "{access} buffer `{buffer}` at bytes {offset}..{end}, which has {extent} bytes")

@@ -1,7 +1,8 @@
 //! Global memory of the CPU device.
 
 use std::collections::TryReserveError;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use super::error::Error;
 
@@ -9,19 +10,32 @@ use super::error::Error;
 ///
 /// Its bytes are 32-bit words that are read and written atomically and without ordering, so racing kernels are
 /// well-defined in Rust: an aligned element of at most 32 bits never tears, and neighbours in one word never disturb
-/// each other.
+/// each other. Atomic operations on 64 bits take a lock.
+///
+/// Every buffer has an address of its own in this process, for as long as it lives and after.
 #[derive(Debug)]
 pub struct GlobalBuffer {
+    address: u64,
     words: Vec<AtomicU32>,
     len: usize,
     /// One bit a byte: whether it was ever written. Absent if all are.
     written: Option<Vec<AtomicU32>>,
+    /// Held during atomic operations on 64 bits.
+    wide: Mutex<()>,
+}
+
+/// Addresses for `len` bytes: a multiple of 4096, with a gap behind them, so that running over a buffer's end never lands
+/// in another one. 0 is never one.
+fn addresses(len: usize) -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0x1_0000);
+    const PAGE: u64 = 0x1000;
+    NEXT.fetch_add((len as u64 / PAGE + 2) * PAGE, Ordering::Relaxed)
 }
 
 impl GlobalBuffer {
     /// `len` zero bytes.
     pub fn zeroed(len: usize) -> Self {
-        Self { words: atomics(len.div_ceil(4)), len, written: None }
+        Self { address: addresses(len), words: atomics(len.div_ceil(4)), len, written: None, wide: Mutex::new(()) }
     }
 
     /// `len` bytes that count as never written: reading them gives a finding (and 0).
@@ -34,7 +48,8 @@ impl GlobalBuffer {
     /// # Errors
     /// The host has no room.
     pub fn try_uninit(len: usize) -> Result<Self, TryReserveError> {
-        Ok(Self { words: try_atomics(len.div_ceil(4))?, len, written: Some(try_atomics(len.div_ceil(32))?) })
+        let (words, written) = (try_atomics(len.div_ceil(4))?, try_atomics(len.div_ceil(32))?);
+        Ok(Self { address: addresses(len), words, len, written: Some(written), wide: Mutex::new(()) })
     }
 
     /// A buffer with this content.
@@ -46,6 +61,11 @@ impl GlobalBuffer {
             *word.get_mut() = u32::from_le_bytes(four);
         }
         buffer
+    }
+
+    /// Device address of the first byte: what pointers to it hold.
+    pub fn address(&self) -> u64 {
+        self.address
     }
 
     /// Extent in bytes.
@@ -126,7 +146,32 @@ impl GlobalBuffer {
         let _ = self.words[at / 4].fetch_update(Ordering::Relaxed, Ordering::Relaxed, update);
     }
 
-    /// Loads `n` elements of `B` bytes (2, 4 or 8) from byte `at` on; they lie in the buffer. `put(e, bits)` takes them.
+    /// Replaces the aligned element of `B` bytes (4 or 8) at byte `at`, which lies in the buffer, by `f` of it, atomically
+    /// and in one order with all such operations. Gives what was there.
+    pub(super) fn update<const B: usize>(&self, at: usize, f: impl Fn(u64) -> u64) -> u64 {
+        let old = if B == 4 {
+            let update = |old: u32| Some(f(old.into()) as u32);
+            let (Ok(old) | Err(old)) = self.words[at / 4].fetch_update(Ordering::SeqCst, Ordering::SeqCst, update);
+            old.into()
+        } else {
+            self.locked(|| {
+                let mut old = 0;
+                self.load::<8>(at, 1, |_, bits| old = bits);
+                self.store::<8>(at, 1, |_| f(old));
+                old
+            })
+        };
+        self.mark_written(at, B);
+        old
+    }
+
+    /// Runs `f` while no atomic operation on 64 bits is under way, ordered with all of them.
+    pub(super) fn locked<T>(&self, f: impl FnOnce() -> T) -> T {
+        let _guard = self.wide.lock().unwrap_or_else(PoisonError::into_inner);
+        f()
+    }
+
+    /// Loads `n` elements of `B` bytes (1, 2, 4 or 8) from byte `at` on; they lie in the buffer. `put(e, bits)` takes them.
     #[inline(always)]
     pub(super) fn load<const B: usize>(&self, at: usize, n: usize, mut put: impl FnMut(usize, u64)) {
         if at.is_multiple_of(B.min(4)) {
@@ -136,6 +181,7 @@ impl GlobalBuffer {
                 put(
                     e,
                     match B {
+                        1 => u64::from(word(0) >> (at % 4 * 8) & 0xFF),
                         2 => u64::from(word(0) >> (at % 4 * 8) & 0xFFFF),
                         4 => u64::from(word(0)),
                         _ => u64::from(word(0)) | u64::from(word(1)) << 32,
@@ -153,7 +199,7 @@ impl GlobalBuffer {
         }
     }
 
-    /// Stores `n` elements of `B` bytes (2, 4 or 8) from byte `at` on; they lie in the buffer. `get(e)` gives them.
+    /// Stores `n` elements of `B` bytes (1, 2, 4 or 8) from byte `at` on; they lie in the buffer. `get(e)` gives them.
     #[inline(always)]
     pub(super) fn store<const B: usize>(&self, at: usize, n: usize, get: impl Fn(usize) -> u64) {
         if !at.is_multiple_of(B.min(4)) {
@@ -162,15 +208,17 @@ impl GlobalBuffer {
                     self.store_part(at + e * B + i, u32::from(*byte), 0xFF);
                 }
             }
-        } else if B == 2 {
+        } else if B < 4 {
+            let (a_word, mask) = (4 / B, u32::MAX >> (32 - 8 * B));
             let mut e = 0;
             while e < n {
-                let at = at + e * 2;
-                if at.is_multiple_of(4) && e + 1 < n {
-                    self.words[at / 4].store((get(e) | get(e + 1) << 16) as u32, Ordering::Relaxed);
-                    e += 2;
+                let at = at + e * B;
+                if at.is_multiple_of(4) && e + a_word <= n {
+                    let word = (0..a_word).fold(0, |word, i| word | get(e + i) << (i * B * 8));
+                    self.words[at / 4].store(word as u32, Ordering::Relaxed);
+                    e += a_word;
                 } else {
-                    self.store_part(at, get(e) as u32, 0xFFFF);
+                    self.store_part(at, get(e) as u32, mask);
                     e += 1;
                 }
             }
@@ -280,6 +328,7 @@ mod tests {
         let b = GlobalBuffer::from_bytes(&bytes);
         for at in 0..16 {
             let element = |at: usize, w: usize| bytes[at..at + w].iter().rev().fold(0, |v, b| v << 8 | u64::from(*b));
+            assert_eq!(loaded::<1>(&b, at, 5), [0, 1, 2, 3, 4].map(|i| element(at + i, 1)));
             assert_eq!(loaded::<2>(&b, at, 3), [element(at, 2), element(at + 2, 2), element(at + 4, 2)]);
             assert_eq!(loaded::<4>(&b, at, 2), [element(at, 4), element(at + 4, 4)]);
             assert_eq!(loaded::<8>(&b, at, 2), [element(at, 8), element(at + 8, 8)]);
@@ -288,8 +337,9 @@ mod tests {
             s.store::<2>(at, 3, |e| element(at + 2 * e, 2));
             s.store::<4>(at + 6, 1, |_| element(at + 6, 4));
             s.store::<8>(at + 10, 1, |_| element(at + 10, 8));
+            s.store::<1>(at + 18, 6, |e| element(at + 18 + e, 1));
             let mut expected = vec![0xEE; 40];
-            expected[at..at + 18].copy_from_slice(&bytes[at..at + 18]);
+            expected[at..at + 24].copy_from_slice(&bytes[at..at + 24]);
             assert_eq!(s.to_vec(), expected, "at {at}");
         }
     }
@@ -312,6 +362,34 @@ mod tests {
         assert!(b.is_written(30, 4) && b.is_written(69, 1));
         assert!(!b.is_written(29, 2) && !b.is_written(33, 2) && !b.is_written(68, 2));
         assert!(GlobalBuffer::zeroed(4).is_written(0, 4));
+    }
+
+    #[test]
+    fn addresses_are_apart_and_aligned() {
+        let buffers = [0, 1, 4095, 4096, 4097, 3].map(GlobalBuffer::zeroed);
+        let mut all: Vec<_> = buffers.iter().map(|b| (b.address(), b.len() as u64)).collect();
+        all.sort_unstable();
+        assert!(all.iter().all(|(a, _)| *a > 0 && a.is_multiple_of(4096)));
+        assert!(all.windows(2).all(|w| w[0].0 + w[0].1 + 4096 <= w[1].0));
+    }
+
+    #[test]
+    fn updates_are_atomic_at_both_widths() {
+        let b = GlobalBuffer::uninit(24);
+        std::thread::scope(|s| {
+            for _ in 0..4 {
+                s.spawn(|| {
+                    for _ in 0..1000 {
+                        b.update::<4>(4, |x| x + 1);
+                        b.update::<8>(8, |x| x + (1 << 31));
+                    }
+                });
+            }
+        });
+        assert_eq!(loaded::<4>(&b, 4, 1), [4000]);
+        assert_eq!(loaded::<8>(&b, 8, 1), [4000 << 31]);
+        assert_eq!(b.update::<8>(8, |_| 7), 4000 << 31);
+        assert!(b.is_written(4, 12) && !b.is_written(3, 1) && !b.is_written(16, 1));
     }
 
     #[test]

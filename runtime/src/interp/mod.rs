@@ -6,20 +6,25 @@
 //! host's threads. Undefined behaviour of the kernel is a located [`Fault`]; what is defined but suspicious (a buffer
 //! access out of range) is a [`Finding`] in the [`Report`].
 
+mod access;
+mod allocations;
 mod alu;
 mod error;
 mod findings;
 mod flatten;
+mod lanes;
 mod lds;
 mod memory;
 mod program;
 mod registers;
+mod rows;
 mod schedule;
 #[cfg(test)]
 mod tests;
 mod wave;
+mod worker;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use lathe_dsl::ir::{Access, ParamKind};
 
@@ -27,10 +32,9 @@ pub use error::{Absence, AccessKind, BufferAccess, Error, Fault, FaultKind, Find
 pub use memory::GlobalBuffer;
 pub use program::Program;
 
+use allocations::{Allocation, Allocations};
 use findings::Findings;
-use lds::Lds;
-use schedule::Group;
-use wave::Context;
+use program::{Code, Instr};
 
 /// An argument of a launch.
 #[derive(Clone, Copy, Debug)]
@@ -82,8 +86,11 @@ pub struct Report {
 /// What the workers of a launch share.
 struct Shared<'a> {
     program: &'a Program,
+    /// By parameter; an empty buffer where the parameter is a scalar.
     buffers: Vec<&'a GlobalBuffer>,
+    /// By parameter; 0 where the parameter is a buffer.
     scalars: Vec<u64>,
+    allocations: Allocations<'a>,
     options: &'a Options,
     blocks: u64,
     next: AtomicU64,
@@ -100,43 +107,52 @@ struct Outcome {
     failure: Option<(u64, Box<Fault>)>,
 }
 
-/// Runs a kernel to its end and leaves its results in the buffers among `args` (in parameter order).
+/// Runs a kernel to its end and leaves its results in the buffers among `args` (in parameter order). Pointers reach these
+/// buffers and nothing else.
 ///
-/// Results and errors do not depend on the number of host threads, unless workgroups race for the same bytes.
+/// Results and errors do not depend on the number of host threads, unless workgroups race for the same bytes. Workgroups
+/// may wait for each other in `while` loops, as long as there are not too many of them.
 ///
 /// # Errors
 /// [`Error::ArgumentCount`] and [`Error::Argument`] if the arguments do not fit the kernel's parameters; nothing ran
 /// then. [`Error::Fault`] if a thread does something undefined: the first fault of the lowest workgroup that has one.
 /// Other workgroups may have run and stored.
 pub fn launch(program: &Program, args: &[ArgValue<'_>], options: &Options) -> Result<Report, Error> {
+    launch_among(program, args, &[], options)
+}
+
+/// Like [`launch`]; pointers also reach the buffers of `others`, at their [addresses](GlobalBuffer::address).
+///
+/// # Errors
+/// As of [`launch`].
+pub fn launch_among(
+    program: &Program,
+    args: &[ArgValue<'_>],
+    others: &[&GlobalBuffer],
+    options: &Options,
+) -> Result<Report, Error> {
     let nothing = GlobalBuffer::zeroed(0);
     check_args(program, args)?;
     let blocks = program.grid.iter().fold(1u64, |n, d| n.saturating_mul(u64::from(*d)));
+    let named = program.params.iter().zip(args).filter_map(|(p, a)| match a {
+        ArgValue::Buffer(buffer) => Some(Allocation { buffer, name: p.name }),
+        ArgValue::Scalar(_) => None,
+    });
+    let unnamed = others.iter().map(|buffer| Allocation { buffer, name: "(allocation)" });
     let shared = Shared {
         program,
         buffers: args.iter().map(|a| if let ArgValue::Buffer(b) = a { *b } else { &nothing }).collect(),
         scalars: args.iter().map(|a| if let ArgValue::Scalar(bits) = a { *bits } else { 0 }).collect(),
+        allocations: Allocations::new(named.chain(unnamed)),
         options,
         blocks,
         next: AtomicU64::new(0),
         failed: AtomicU64::new(u64::MAX),
     };
-    let host = || std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = options.threads.unwrap_or_else(host).max(1).min(usize::try_from(blocks).unwrap_or(usize::MAX));
-    let work = || if program.wave == 64 { worker::<64>(&shared) } else { worker::<32>(&shared) };
-    let outcomes = std::thread::scope(|scope| {
-        // A host that refuses a thread just gets fewer.
-        let handles: Vec<_> =
-            (1..threads).map_while(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok()).collect();
-        let mut outcomes = vec![work()];
-        for handle in handles {
-            match handle.join() {
-                Ok(outcome) => outcomes.push(outcome),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
-        }
-        outcomes
-    });
+    let outcomes = match &program.code {
+        Code::W32(code) => run_workers(&shared, code),
+        Code::W64(code) => run_workers(&shared, code),
+    };
 
     let mut total = Outcome::default();
     for outcome in outcomes {
@@ -153,39 +169,25 @@ pub fn launch(program: &Program, args: &[ArgValue<'_>], options: &Options) -> Re
     Ok(Report { findings, findings_omitted, blocks, instructions, lane_ops })
 }
 
-/// Takes workgroups in order until there are none left or a lower one has failed.
-fn worker<const W: usize>(shared: &Shared<'_>) -> Outcome {
-    let program = shared.program;
-    let mut outcome = Outcome::default();
-    let mut group = Group::<W>::new(program);
-    let mut lds = Lds::new(program);
-    loop {
-        let number = shared.next.fetch_add(1, Ordering::Relaxed);
-        if number >= shared.blocks || number > shared.failed.load(Ordering::Relaxed) {
-            break;
+/// Shares the workgroups out to host threads.
+fn run_workers<const W: usize>(shared: &Shared<'_>, code: &[Instr<W>]) -> Vec<Outcome> {
+    let host = || std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = shared.options.threads.unwrap_or_else(host).max(1);
+    let threads = threads.min(usize::try_from(shared.blocks).unwrap_or(usize::MAX));
+    let work = || worker::worker(shared, code);
+    std::thread::scope(|scope| {
+        // A host that refuses a thread just gets fewer.
+        let handles: Vec<_> =
+            (1..threads).map_while(|_| std::thread::Builder::new().spawn_scoped(scope, work).ok()).collect();
+        let mut outcomes = vec![work()];
+        for handle in handles {
+            match handle.join() {
+                Ok(outcome) => outcomes.push(outcome),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
         }
-        let [x, y, _] = program.grid.map(u64::from);
-        let block = [number % x, number / x % y, number / x / y].map(|i| i as u32);
-        let mut cx = Context {
-            program,
-            buffers: &shared.buffers,
-            scalars: &shared.scalars,
-            block,
-            block_number: number,
-            lds: &mut lds,
-            findings: &mut outcome.findings,
-            strict_bounds: shared.options.strict_bounds,
-            step_limit: shared.options.step_limit.unwrap_or(u64::MAX),
-        };
-        if let Err(fault) = group.run(&mut cx, shared.options.seed) {
-            shared.failed.fetch_min(number, Ordering::Relaxed);
-            // Numbers only rise, so this worker has nothing lower left.
-            outcome.failure = Some((number, fault));
-            break;
-        }
-    }
-    (outcome.instructions, outcome.lane_ops) = group.counts();
-    outcome
+        outcomes
+    })
 }
 
 fn check_args(program: &Program, args: &[ArgValue<'_>]) -> Result<(), Error> {

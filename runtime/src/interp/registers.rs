@@ -22,30 +22,28 @@ impl VReg {
 ///
 /// A range runs from the first to the last mention in code order. A register from outside a loop that is mentioned in
 /// it stays live to the loop's end. Branches need nothing more: both sides are executed in code order, under masks.
-pub(super) fn place(code: &[Instr<VReg>], vregs: &[(Class, u32)]) -> (Vec<Instr<Reg>>, [u32; 2]) {
-    // Position of each loop's `Next`, by position of its `Loop`.
+pub(super) fn place<const W: usize>(code: &[Instr<W, VReg>], vregs: &[(Class, u32)]) -> (Vec<Instr<W, Reg>>, [u32; 2]) {
+    // Position of each loop's end, by position of its head.
     let mut loop_end = vec![0; code.len()];
     for (at, instr) in code.iter().enumerate() {
-        if let Instr::Next { body, .. } = instr {
-            loop_end[*body as usize - 1] = at;
+        if let Some(head) = instr.closes_loop() {
+            loop_end[head as usize] = at;
         }
     }
 
     let mut range: Vec<Option<(usize, usize)>> = vec![None; vregs.len()];
     let mut open: Vec<usize> = vec![];
     for (at, instr) in code.iter().enumerate() {
-        instr.map_regs(|r, _, _| {
+        instr.map_regs(|r| {
             let (first, last) = range[r.id as usize].get_or_insert((at, at));
             // The outermost loop that the register enters from outside.
             let through = open.iter().find(|start| **start > *first);
             *last = (*last).max(through.map_or(at, |start| loop_end[*start]));
         });
-        match instr {
-            Instr::Loop { .. } => open.push(at),
-            Instr::Next { .. } => {
-                open.pop();
-            }
-            _ => {}
+        if instr.opens_loop() {
+            open.push(at);
+        } else if instr.closes_loop().is_some() {
+            open.pop();
         }
     }
 
@@ -61,10 +59,10 @@ pub(super) fn place(code: &[Instr<VReg>], vregs: &[(Class, u32)]) -> (Vec<Instr<
         .iter()
         .enumerate()
         .map(|(at, instr)| {
-            let instr = instr.map_regs(|r, class, _| {
+            let instr = instr.map_regs(|r| {
                 let id = r.id as usize;
-                let first = *start[id].get_or_insert_with(|| files[class as usize].take(vregs[id].1));
-                first + r.row
+                let (class, n) = vregs[id];
+                first_row(&mut start[id], &mut files[class as usize], n) + r.row
             });
             // After the results have their rows, so that those never overlap an operand.
             for id in &ending[at] {
@@ -77,6 +75,10 @@ pub(super) fn place(code: &[Instr<VReg>], vregs: &[(Class, u32)]) -> (Vec<Instr<
         })
         .collect();
     (placed, files.map(|f| f.rows))
+}
+
+fn first_row(start: &mut Option<Reg>, file: &mut File, n: u32) -> Reg {
+    *start.get_or_insert_with(|| file.take(n))
 }
 
 /// Free rows of one register file.
@@ -127,25 +129,27 @@ impl File {
 
 #[cfg(test)]
 mod tests {
+    use lathe_dsl::ir::Scalar;
+
     use super::*;
 
     fn v(id: u32) -> VReg {
         VReg { id, row: 0 }
     }
 
-    fn fill(id: u32) -> Instr<VReg> {
-        Instr::Fill32 { dst: v(id), n: 1, bits: id }
+    fn fill(id: u32) -> Instr<32, VReg> {
+        Instr::Fill { dst: v(id), class: Class::R32, n: 1, bits: id.into() }
     }
 
-    fn mov(dst: u32, a: u32) -> Instr<VReg> {
-        Instr::Move32 { dst: v(dst), a: v(a), n: 1, masked: false }
+    fn mov(dst: u32, a: u32) -> Instr<32, VReg> {
+        Instr::Move { dst: v(dst), a: v(a), class: Class::R32, n: 1, masked: false }
     }
 
-    fn rows_of(code: &[Instr<Reg>]) -> Vec<Vec<u32>> {
+    fn rows_of(code: &[Instr<32>]) -> Vec<Vec<u32>> {
         code.iter()
             .map(|i| {
                 let mut rows = vec![];
-                i.map_regs(|r, _, _| rows.push(r));
+                i.map_regs(|r| rows.push(r));
                 rows
             })
             .collect()
@@ -153,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_chain_reuses_rows_but_never_an_operand_s_for_its_result() {
-        let code = [fill(0), mov(1, 0), mov(2, 1), mov(3, 2), Instr::End];
+        let code = [fill(0), mov(1, 0), mov(2, 1), mov(3, 2), Instr::End {}];
         let (placed, rows) = place(&code, &[(Class::R32, 1); 4]);
         assert_eq!(rows, [2, 0]);
         for r in &rows_of(&placed)[1..4] {
@@ -168,12 +172,12 @@ mod tests {
             fill(0),
             fill(1),
             fill(2),
-            Instr::Loop { index: v(1), hi: v(2), exit: 7 },
+            Instr::Loop { index: v(1), hi: v(2), ty: Scalar::U32, exit: 7 },
             mov(4, 0),
             fill(3),
-            Instr::Next { index: v(1), hi: v(2), step: 1, body: 4 },
-            Instr::Pop,
-            Instr::End,
+            Instr::Next { index: v(1), hi: v(2), ty: Scalar::U32, step: 1, body: 4 },
+            Instr::Pop {},
+            Instr::End {},
         ];
         let (placed, _) = place(&code, &[(Class::R32, 1); 5]);
         let rows = rows_of(&placed);

@@ -1,7 +1,7 @@
 //! Runs the waves of a workgroup: who runs when, and barriers.
 
 use super::error::{Absence, Fault, FaultKind};
-use super::program::Program;
+use super::program::{Instr, Program};
 use super::wave::{Context, Stop, Wave};
 
 /// A small generator of scheduling choices (SplitMix64).
@@ -25,14 +25,32 @@ impl Choices {
 /// Longest time slice of a wave under a seeded schedule, in instructions.
 const MAX_SLICE: usize = 64;
 
+/// Rounds of a workgroup's waves in which nothing but yielding happened, after which it counts as waiting.
+const IDLE_ROUNDS: usize = 8;
+
+/// How far a workgroup got.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Progress {
+    /// To its end.
+    Done,
+    /// Its waves seem to wait for another workgroup.
+    Waiting,
+}
+
 /// The waves of a workgroup; reused for one workgroup after the other.
 pub(super) struct Group<const W: usize> {
     waves: Vec<Wave<W>>,
+    /// Why each wave stopped last.
+    stops: Vec<Stop>,
+    /// Waves that may run.
+    ready: Vec<usize>,
+    choices: Option<Choices>,
 }
 
 impl<const W: usize> Group<W> {
     pub(super) fn new(program: &Program) -> Self {
-        Self { waves: (0..program.block_waves()).map(|i| Wave::new(program, i)).collect() }
+        let waves: Vec<_> = (0..program.block_waves()).map(|i| Wave::new(program, i)).collect();
+        Self { stops: vec![Stop::Preempted; waves.len()], ready: vec![], choices: None, waves }
     }
 
     /// Instructions executed so far, and the same counted once an active lane.
@@ -41,38 +59,60 @@ impl<const W: usize> Group<W> {
         (sum(Wave::instructions), sum(|w| w.lane_ops))
     }
 
-    /// Runs the workgroup of `cx`. Without a seed the waves run in order, each up to the next barrier; with one, a
-    /// wave chosen at random runs for a random number of instructions, and so on.
-    pub(super) fn run(&mut self, cx: &mut Context<'_>, seed: Option<u64>) -> Result<(), Box<Fault>> {
-        cx.lds.reset();
+    /// Goes back to the kernel's start, for workgroup number `number`.
+    pub(super) fn start(&mut self, number: u64, seed: Option<u64>) {
         self.waves.iter_mut().for_each(Wave::reset);
-        let mut choices = seed.map(|s| Choices(Choices(s ^ Choices(cx.block_number).next()).next()));
-        let mut stops = vec![Stop::Preempted; self.waves.len()];
-        let mut ready: Vec<usize> = vec![];
+        self.choices = seed.map(|s| Choices(Choices(s ^ Choices(number).next()).next()));
+        self.release();
+    }
+
+    /// Every wave may run.
+    fn release(&mut self) {
+        self.stops.fill(Stop::Preempted);
+        self.ready.clear();
+        self.ready.extend(0..self.waves.len());
+    }
+
+    /// Runs the workgroup of `cx`, from where it stopped. Without a seed the waves run in order, each up to the next
+    /// barrier or until it yields; with one, a wave chosen at random runs for a random number of instructions, and so on.
+    pub(super) fn run(&mut self, cx: &mut Context<'_>, code: &[Instr<W>]) -> Result<Progress, Box<Fault>> {
+        let mut yields = 0;
         loop {
-            ready.clear();
-            ready.extend((0..stops.len()).filter(|i| stops[*i] == Stop::Preempted));
-            while !ready.is_empty() {
-                let (at, fuel) = match &mut choices {
-                    Some(c) => (c.below(ready.len()), 1 + c.below(MAX_SLICE) as u64),
+            while !self.ready.is_empty() {
+                let (at, fuel) = match &mut self.choices {
+                    Some(c) => (c.below(self.ready.len()), 1 + c.below(MAX_SLICE) as u64),
                     None => (0, u64::MAX),
                 };
-                let wave = ready[at];
-                stops[wave] = self.waves[wave].run(cx, fuel)?;
-                if stops[wave] != Stop::Preempted {
-                    ready.remove(at);
+                let wave = self.ready[at];
+                let stop = self.waves[wave].run(cx, code, fuel)?;
+                self.stops[wave] = stop;
+                match stop {
+                    Stop::Preempted => {}
+                    Stop::Yielded => {
+                        self.ready.remove(at);
+                        self.ready.push(wave);
+                        yields += 1;
+                        if yields >= IDLE_ROUNDS * self.ready.len() {
+                            return Ok(Progress::Waiting);
+                        }
+                    }
+                    Stop::Barrier(_) | Stop::End => {
+                        self.ready.remove(at);
+                        yields = 0;
+                    }
                 }
             }
-            if stops.iter().all(|s| *s == Stop::End) {
-                return Ok(());
+            if self.stops.iter().all(|s| *s == Stop::End) {
+                return Ok(Progress::Done);
             }
-            self.check_barrier(cx, &stops)?;
-            stops.fill(Stop::Preempted);
+            self.check_barrier(cx)?;
+            self.release();
         }
     }
 
     /// Every wave has stopped and not all have ended: all must wait at the same barrier.
-    fn check_barrier(&self, cx: &Context<'_>, stops: &[Stop]) -> Result<(), Box<Fault>> {
+    fn check_barrier(&self, cx: &Context<'_>) -> Result<(), Box<Fault>> {
+        let stops = &self.stops;
         let waiting = stops.iter().enumerate().find_map(|(wave, stop)| match stop {
             Stop::Barrier(pc) => Some((wave, *pc)),
             _ => None,

@@ -1,13 +1,19 @@
 //! The executor: one wave, lanes in lock step.
 
-use lathe_dsl::ir::Axis;
+use std::sync::atomic::{Ordering, fence};
 
-use super::alu::{self, Row, lanes_where};
-use super::error::{Absence, AccessKind, BufferAccess, Fault, FaultKind, FindingKind, Site};
+use lathe_dsl::ir::{Axis, MAX_BUFFER_BYTES, Scalar, Space};
+
+use super::access::{self, Access};
+use super::allocations::Allocations;
+use super::alu;
+use super::error::{Absence, AccessKind, Fault, FaultKind, Site};
 use super::findings::Findings;
+use super::lanes;
 use super::lds::{self, Lds};
 use super::memory::GlobalBuffer;
-use super::program::{Instr, Pc, Program, Reg, Width};
+use super::program::{Class, Count, Instr, Pc, Program, Reg, Width};
+use super::rows::{Raised, Regs, Row, all_lanes, lanes_where};
 
 /// What a workgroup's waves share.
 pub(super) struct Context<'a> {
@@ -19,6 +25,8 @@ pub(super) struct Context<'a> {
     /// Coordinates of the workgroup, and its number.
     pub(super) block: [u32; 3],
     pub(super) block_number: u64,
+    /// What pointers reach.
+    pub(super) allocations: &'a Allocations<'a>,
     pub(super) lds: &'a mut Lds,
     pub(super) findings: &'a mut Findings,
     pub(super) strict_bounds: bool,
@@ -31,7 +39,7 @@ impl Context<'_> {
         Site {
             location: self.program.locations[pc as usize],
             block: self.block,
-            thread: self.program.thread(wave * self.program.wave + lane),
+            thread: self.program.thread(wave * self.program.wave() + lane),
             wave,
             lane,
         }
@@ -47,18 +55,20 @@ pub(super) enum Stop {
     End,
     /// It ran the number of instructions it was given.
     Preempted,
+    /// It may be waiting for what another wave does.
+    Yielded,
 }
 
-/// An open `If` or `Loop`.
+/// Back edges of `while` loops after which a wave lets others run.
+const BACK_EDGES: u32 = 16;
+
+/// An open `If`, `Loop` or `While`.
 struct Frame {
     /// Mask to go back to.
     saved: u64,
     /// Lanes that `Else` continues with.
     others: u64,
 }
-
-/// A fault of one lane, before its site is known.
-struct Raised(u32, Box<FaultKind>);
 
 pub(super) struct Wave<const W: usize> {
     /// Number in the workgroup.
@@ -70,9 +80,10 @@ pub(super) struct Wave<const W: usize> {
     /// Lanes that stand for a thread.
     live: u64,
     frames: Vec<Frame>,
-    r32: Vec<Row<u32, W>>,
-    r64: Vec<Row<u64, W>>,
+    regs: Regs<W>,
     thread_ids: [Row<u32, W>; 3],
+    /// Back edges of `while` loops since the wave last yielded.
+    back_edges: u32,
     /// Instructions executed in this workgroup.
     steps: u64,
     /// Instructions executed, each counted once an active lane, over all workgroups.
@@ -81,178 +92,34 @@ pub(super) struct Wave<const W: usize> {
     past_steps: u64,
 }
 
-/// Mask with all `W` lanes.
-const fn all_lanes<const W: usize>() -> u64 {
-    u64::MAX >> (64 - W)
-}
-
-/// Calls `f` on every lane of `mask`, in order.
-#[inline(always)]
-fn each_lane<const W: usize>(mask: u64, mut f: impl FnMut(usize) -> Result<(), Raised>) -> Result<(), Raised> {
-    let mut rest = mask;
-    while rest != 0 {
-        f(rest.trailing_zeros() as usize % W)?;
-        rest &= rest - 1;
-    }
-    Ok(())
-}
-
-/// An element of a row.
-trait Cell: Copy {
-    fn from_bits(bits: u64) -> Self;
-    fn bits(self) -> u64;
-}
-
-impl Cell for u32 {
-    fn from_bits(bits: u64) -> Self {
-        bits as u32
-    }
-    fn bits(self) -> u64 {
-        self.into()
-    }
-}
-
-impl Cell for u64 {
-    fn from_bits(bits: u64) -> Self {
-        bits
-    }
-    fn bits(self) -> u64 {
-        self
-    }
-}
-
-#[inline(always)]
-fn lds_load<C: Cell, const W: usize, const B: usize>(
-    rows: &mut [Row<C, W>],
-    lds: &Lds,
-    dst: Reg,
-    pointers: &Row<u64, W>,
-    n: u32,
-    mask: u64,
-) -> Result<(), Raised> {
-    let rows = &mut rows[dst as usize..(dst + n) as usize];
-    each_lane::<W>(mask, |lane| {
-        let bytes = lds.load::<B>(pointers[lane], rows.len()).map_err(|kind| Raised(lane as u32, kind))?;
-        for (row, element) in rows.iter_mut().zip(bytes.chunks_exact(B)) {
-            let mut bits = [0; 8];
-            bits[..B].copy_from_slice(element);
-            row[lane] = C::from_bits(u64::from_le_bytes(bits));
+/// Calls a function or a method, generic over cell, wave and bytes, for a width in memory.
+macro_rules! by_width {
+    ($width:expr, $f:ident :: $g:ident ($($arg:expr),*)) => {
+        match $width {
+            Width::B8 => $f::$g::<u32, W, 1>($($arg),*),
+            Width::B16 => $f::$g::<u32, W, 2>($($arg),*),
+            Width::B32 => $f::$g::<u32, W, 4>($($arg),*),
+            Width::B64 => $f::$g::<u64, W, 8>($($arg),*),
         }
-        Ok(())
-    })
+    };
+    ($width:expr, $f:ident . $g:ident ($($arg:expr),*)) => {
+        match $width {
+            Width::B8 => $f.$g::<u32, W, 1>($($arg),*),
+            Width::B16 => $f.$g::<u32, W, 2>($($arg),*),
+            Width::B32 => $f.$g::<u32, W, 4>($($arg),*),
+            Width::B64 => $f.$g::<u64, W, 8>($($arg),*),
+        }
+    };
 }
 
-#[inline(always)]
-fn lds_store<C: Cell, const W: usize, const B: usize>(
-    rows: &[Row<C, W>],
-    lds: &mut Lds,
-    value: Reg,
-    pointers: &Row<u64, W>,
-    n: u32,
-    mask: u64,
-) -> Result<(), Raised> {
-    let rows = &rows[value as usize..(value + n) as usize];
-    each_lane::<W>(mask, |lane| {
-        let bytes = lds.store::<B>(pointers[lane], rows.len()).map_err(|kind| Raised(lane as u32, kind))?;
-        for (row, element) in rows.iter().zip(bytes.chunks_exact_mut(B)) {
-            element.copy_from_slice(&row[lane].bits().to_le_bytes()[..B]);
+/// Calls `$f::<cell, W>` for a register file.
+macro_rules! by_class {
+    ($class:expr, $f:ident :: $g:ident ($($arg:expr),*)) => {
+        match $class {
+            Class::R32 => $f::$g::<u32, W>($($arg),*),
+            Class::R64 => $f::$g::<u64, W>($($arg),*),
         }
-        Ok(())
-    })
-}
-
-/// One buffer instruction of one wave.
-struct BufferOp<'c, 'a> {
-    cx: &'c mut Context<'a>,
-    pc: Pc,
-    wave: u32,
-    param: u32,
-    access: AccessKind,
-    scale: u32,
-}
-
-impl BufferOp<'_, '_> {
-    /// Records that lane `lane` did something unusual; with strict bounds, leaving the buffer is a fault.
-    #[cold]
-    fn unusual(&mut self, kind: FindingKind, lane: usize, offset: u64, bytes: u32) -> Result<(), Raised> {
-        let access = BufferAccess {
-            kind,
-            access: self.access,
-            buffer: self.cx.program.params[self.param as usize].name,
-            offset,
-            bytes,
-            extent: self.cx.buffers[self.param as usize].len() as u64,
-        };
-        if self.cx.strict_bounds && matches!(kind, FindingKind::OutOfRange | FindingKind::Straddle) {
-            return Err(Raised(lane as u32, Box::new(FaultKind::Buffer(access))));
-        }
-        let site = self.cx.site(self.pc, self.wave, lane as u32);
-        let thread = self.wave * self.cx.program.wave + lane as u32;
-        self.cx.findings.add(self.pc, (self.cx.block_number, thread), site, access);
-        Ok(())
-    }
-
-    /// The byte offset of an access of `n` elements of `B` bytes, or `None` if it does not end within the buffer.
-    #[inline(always)]
-    fn locate<const B: usize>(&mut self, lane: usize, offset: u32, n: usize) -> Result<Option<usize>, Raised> {
-        let offset = u64::from(offset) * u64::from(self.scale);
-        let bytes = (n * B) as u64;
-        let extent = self.cx.buffers[self.param as usize].len() as u64;
-        if offset + bytes > extent {
-            let kind = if offset < extent { FindingKind::Straddle } else { FindingKind::OutOfRange };
-            self.unusual(kind, lane, offset, bytes as u32)?;
-            return Ok(None);
-        }
-        if !offset.is_multiple_of(B as u64) {
-            self.unusual(FindingKind::Misaligned, lane, offset, bytes as u32)?;
-        }
-        Ok(Some(offset as usize))
-    }
-
-    #[inline(always)]
-    fn load<C: Cell, const W: usize, const B: usize>(
-        &mut self,
-        rows: &mut [Row<C, W>],
-        dst: Reg,
-        offsets: &Row<u32, W>,
-        n: u32,
-        mask: u64,
-    ) -> Result<(), Raised> {
-        let buffer = self.cx.buffers[self.param as usize];
-        let rows = &mut rows[dst as usize..(dst + n) as usize];
-        each_lane::<W>(mask, |lane| {
-            match self.locate::<B>(lane, offsets[lane], rows.len())? {
-                Some(at) => {
-                    let bytes = rows.len() * B;
-                    if !buffer.is_written(at, bytes) {
-                        self.unusual(FindingKind::Uninitialised, lane, at as u64, bytes as u32)?;
-                    }
-                    buffer.load::<B>(at, rows.len(), |e, bits| rows[e][lane] = C::from_bits(bits));
-                }
-                None => rows.iter_mut().for_each(|row| row[lane] = C::from_bits(0)),
-            }
-            Ok(())
-        })
-    }
-
-    #[inline(always)]
-    fn store<C: Cell, const W: usize, const B: usize>(
-        &mut self,
-        rows: &[Row<C, W>],
-        value: Reg,
-        offsets: &Row<u32, W>,
-        n: u32,
-        mask: u64,
-    ) -> Result<(), Raised> {
-        let buffer = self.cx.buffers[self.param as usize];
-        let rows = &rows[value as usize..(value + n) as usize];
-        each_lane::<W>(mask, |lane| {
-            if let Some(at) = self.locate::<B>(lane, offsets[lane], rows.len())? {
-                buffer.store::<B>(at, rows.len(), |e| rows[e][lane].bits());
-            }
-            Ok(())
-        })
-    }
+    };
 }
 
 impl<const W: usize> Wave<W> {
@@ -268,9 +135,9 @@ impl<const W: usize> Wave<W> {
             active: 0,
             live: u64::MAX >> (64 - threads),
             frames: vec![],
-            r32: vec![[0; W]; program.rows[0] as usize],
-            r64: vec![[0; W]; program.rows[1] as usize],
+            regs: Regs { r32: vec![[0; W]; program.rows[0] as usize], r64: vec![[0; W]; program.rows[1] as usize] },
             thread_ids: std::array::from_fn(|axis| std::array::from_fn(|lane| thread(lane)[axis])),
+            back_edges: 0,
             steps: 0,
             lane_ops: 0,
             past_steps: 0,
@@ -282,6 +149,7 @@ impl<const W: usize> Wave<W> {
         self.past_steps += self.steps;
         self.steps = 0;
         self.pc = 0;
+        self.back_edges = 0;
         self.frames.clear();
         self.set_mask(self.live);
     }
@@ -305,9 +173,13 @@ impl<const W: usize> Wave<W> {
         Box::new(Fault { site: cx.site(pc, self.index, lane), kind })
     }
 
-    /// Runs until a barrier, the end, a fault, or `fuel` instructions.
-    pub(super) fn run(&mut self, cx: &mut Context<'_>, mut fuel: u64) -> Result<Stop, Box<Fault>> {
-        let program = cx.program;
+    #[cold]
+    fn located(&self, cx: &Context<'_>, pc: Pc, Raised(lane, kind): Raised) -> Box<Fault> {
+        self.fault(cx, pc, lane, *kind)
+    }
+
+    /// Runs until a barrier, the end, a fault, `fuel` instructions, or as long as it seems to get on.
+    pub(super) fn run(&mut self, cx: &mut Context<'_>, code: &[Instr<W>], mut fuel: u64) -> Result<Stop, Box<Fault>> {
         loop {
             if fuel == 0 {
                 return Ok(Stop::Preempted);
@@ -317,158 +189,367 @@ impl<const W: usize> Wave<W> {
             self.pc += 1;
             self.steps += 1;
             self.lane_ops += self.active;
-            match program.code[pc as usize] {
-                Instr::Fill32 { dst, n, bits } => self.r32[dst as usize..(dst + n) as usize].fill([bits; W]),
-                Instr::Fill64 { dst, n, bits } => self.r64[dst as usize..(dst + n) as usize].fill([bits; W]),
-                Instr::Param32 { dst, param } => self.r32[dst as usize] = [cx.scalars[param as usize] as u32; W],
-                Instr::Param64 { dst, param } => self.r64[dst as usize] = [cx.scalars[param as usize]; W],
-                Instr::ThreadId { dst, axis } => self.r32[dst as usize] = self.thread_ids[axis.index()],
-                Instr::BlockId { dst, axis } => self.r32[dst as usize] = [block_id(cx, axis); W],
-                Instr::Unary32 { op, dst, a, n } => alu::unary32(&mut self.r32, op, dst, a, n, self.mask),
-                Instr::Unary64 { op, dst, a, n } => alu::unary64(&mut self.r64, op, dst, a, n),
-                Instr::Binary32 { op, dst, a, b, n } => alu::binary32(&mut self.r32, op, dst, a, b, n),
-                Instr::Binary64 { op, dst, a, b, n } => alu::binary64(&mut self.r64, op, dst, a, b, n),
-                Instr::Divide32 { op, dst, a, b, n } => alu::divide32(&mut self.r32, op, dst, a, b, n, self.mask)
-                    .map_err(|lane| self.fault(cx, pc, lane, FaultKind::DivisionByZero))?,
-                Instr::Divide64 { op, dst, a, b, n } => alu::divide64(&mut self.r64, op, dst, a, b, n, self.mask)
-                    .map_err(|lane| self.fault(cx, pc, lane, FaultKind::DivisionByZero))?,
-                Instr::Compare32 { relation, kind, dst, a, b, n } => {
-                    alu::compare32(&mut self.r32, (relation, kind), dst, a, b, n);
+            let (regs, mask) = (&mut self.regs, self.mask);
+            let done = match code[pc as usize] {
+                Instr::Map1 { f, dst, a, n } => f(regs, dst, a, n, mask),
+                Instr::Map2 { f, dst, a, b, n } => f(regs, dst, [a, b], n, mask),
+                Instr::Map3 { f, dst, a, b, c, n } => f(regs, dst, [a, b, c], n, mask),
+                Instr::LdsLoad { dst, pointer, width, n, align } => {
+                    let lds = &*cx.lds;
+                    by_width!(width, access::lds_load(regs, lds, dst, pointer, (n, align), mask))
                 }
-                Instr::Compare64 { relation, signed, dst, a, b, n } => {
-                    alu::compare64(&mut self.r32, &self.r64, (relation, signed), dst, a, b, n);
+                Instr::LdsStore { value, pointer, width, n, align } => {
+                    let lds = &mut *cx.lds;
+                    by_width!(width, access::lds_store(regs, lds, value, pointer, (n, align), mask))
                 }
-                Instr::Select32 { dst, condition, a, b, n } => {
-                    let condition = self.r32[condition as usize];
-                    alu::select(&mut self.r32, &condition, dst, a, b, n);
-                }
-                Instr::Select64 { dst, condition, a, b, n } => {
-                    alu::select(&mut self.r64, &self.r32[condition as usize], dst, a, b, n);
-                }
-                Instr::Convert { op, dst, a, n } => alu::convert(&mut self.r32, &mut self.r64, op, dst, a, n),
-                Instr::Join32 { dst, a, n, ratio, bits } => alu::join32(&mut self.r32, dst, a, n, ratio, bits),
-                Instr::Join64 { dst, a, n, ratio, bits } => {
-                    alu::join64(&mut self.r64, &self.r32, dst, a, n, ratio, bits);
-                }
-                Instr::Split32 { dst, a, n, ratio, bits } => alu::split32(&mut self.r32, dst, a, n, ratio, bits),
-                Instr::Split64 { dst, a, n, ratio, bits } => {
-                    alu::split64(&mut self.r32, &self.r64, dst, a, n, ratio, bits);
-                }
-                Instr::Move32 { dst, a, n, masked } => {
-                    let mask = if masked { self.mask } else { all_lanes::<W>() };
-                    alu::move_rows(&mut self.r32, dst, a, n, mask);
-                }
-                Instr::Move64 { dst, a, n, masked } => {
-                    let mask = if masked { self.mask } else { all_lanes::<W>() };
-                    alu::move_rows(&mut self.r64, dst, a, n, mask);
-                }
-                Instr::LdsBase { dst, array } => self.r64[dst as usize] = [lds::base(array); W],
-                Instr::PtrAdd { dst, pointer, count, bytes } => {
-                    let (pointer, count) = (&self.r64[pointer as usize], &self.r32[count as usize]);
-                    self.r64[dst as usize] = std::array::from_fn(|i| lds::advance(pointer[i], count[i], bytes));
-                }
-                Instr::LdsLoad { dst, pointer, width, n } => {
-                    let pointers = self.r64[pointer as usize];
-                    let (r32, r64, lds, mask) = (&mut self.r32, &mut self.r64, &*cx.lds, self.mask);
-                    match width {
-                        Width::B16 => lds_load::<u32, W, 2>(r32, lds, dst, &pointers, n, mask),
-                        Width::B32 => lds_load::<u32, W, 4>(r32, lds, dst, &pointers, n, mask),
-                        Width::B64 => lds_load::<u64, W, 8>(r64, lds, dst, &pointers, n, mask),
-                    }
-                    .map_err(|Raised(lane, kind)| self.fault(cx, pc, lane, *kind))?;
-                }
-                Instr::LdsStore { value, pointer, width, n } => {
-                    let pointers = self.r64[pointer as usize];
-                    let (r32, r64, lds, mask) = (&self.r32, &self.r64, &mut *cx.lds, self.mask);
-                    match width {
-                        Width::B16 => lds_store::<u32, W, 2>(r32, lds, value, &pointers, n, mask),
-                        Width::B32 => lds_store::<u32, W, 4>(r32, lds, value, &pointers, n, mask),
-                        Width::B64 => lds_store::<u64, W, 8>(r64, lds, value, &pointers, n, mask),
-                    }
-                    .map_err(|Raised(lane, kind)| self.fault(cx, pc, lane, *kind))?;
-                }
-                Instr::BufferLoad { dst, offset, param, scale, width, n } => {
-                    let offsets = self.r32[offset as usize];
-                    let (r32, r64, mask) = (&mut self.r32, &mut self.r64, self.mask);
-                    let mut op = BufferOp { cx, pc, wave: self.index, param, access: AccessKind::Read, scale };
-                    match width {
-                        Width::B16 => op.load::<u32, W, 2>(r32, dst, &offsets, n, mask),
-                        Width::B32 => op.load::<u32, W, 4>(r32, dst, &offsets, n, mask),
-                        Width::B64 => op.load::<u64, W, 8>(r64, dst, &offsets, n, mask),
-                    }
-                    .map_err(|Raised(lane, kind)| self.fault(cx, pc, lane, *kind))?;
-                }
-                Instr::BufferStore { value, offset, param, scale, width, n } => {
-                    let offsets = &self.r32[offset as usize];
-                    let (r32, r64, mask) = (&self.r32, &self.r64, self.mask);
-                    let mut op = BufferOp { cx, pc, wave: self.index, param, access: AccessKind::Write, scale };
-                    match width {
-                        Width::B16 => op.store::<u32, W, 2>(r32, value, offsets, n, mask),
-                        Width::B32 => op.store::<u32, W, 4>(r32, value, offsets, n, mask),
-                        Width::B64 => op.store::<u64, W, 8>(r64, value, offsets, n, mask),
-                    }
-                    .map_err(|Raised(lane, kind)| self.fault(cx, pc, lane, *kind))?;
-                }
-                Instr::Barrier => {
-                    let absent = self.live & !self.mask;
-                    if absent != 0 {
-                        let missing = program.thread(self.first_thread() + absent.trailing_zeros());
-                        let kind = FaultKind::BarrierNotReached { missing, absence: Absence::PassedBy };
-                        return Err(self.fault(cx, pc, self.mask.trailing_zeros(), kind));
-                    }
+                Instr::Barrier {} => {
+                    self.check_barrier(cx, pc)?;
                     return Ok(Stop::Barrier(pc));
                 }
-                Instr::If { condition, otherwise } => {
-                    let holds = lanes_where(&self.r32[condition as usize], |c| c != 0);
-                    self.frames.push(Frame { saved: self.mask, others: self.mask & !holds });
-                    self.set_mask(self.mask & holds);
-                    if self.mask == 0 {
-                        self.pc = otherwise;
-                    }
+                Instr::Yield {} => {
+                    self.back_edges = 0;
+                    return Ok(Stop::Yielded);
                 }
-                Instr::Else { end } => {
-                    self.set_mask(self.frames.last().map_or(0, |f| f.others));
-                    if self.mask == 0 {
-                        self.pc = end;
+                Instr::Again { body } => {
+                    self.check_steps(cx, pc)?;
+                    self.pc = body;
+                    self.back_edges += 1;
+                    if self.back_edges >= BACK_EDGES {
+                        self.back_edges = 0;
+                        return Ok(Stop::Yielded);
                     }
+                    Ok(())
                 }
-                Instr::Loop { index, hi, exit } => {
-                    self.frames.push(Frame { saved: self.mask, others: 0 });
-                    let (index, hi) = (&self.r32[index as usize], &self.r32[hi as usize]);
-                    let enters: Row<bool, W> = std::array::from_fn(|i| index[i] < hi[i]);
-                    self.set_mask(self.mask & lanes_where(&enters, |b| b));
-                    if self.mask == 0 {
-                        self.pc = exit;
-                    }
-                }
-                Instr::Next { index, hi, step, body } => {
-                    if self.steps > cx.step_limit {
-                        let kind = FaultKind::StepLimit { limit: cx.step_limit };
-                        return Err(self.fault(cx, pc, self.mask.trailing_zeros(), kind));
-                    }
-                    let hi = self.r32[hi as usize];
-                    let index = &mut self.r32[index as usize];
-                    // Past the type's end means past `hi`.
-                    let goes_on: Row<bool, W> = std::array::from_fn(|i| {
-                        let (next, wrapped) = index[i].overflowing_add(step);
-                        index[i] = next;
-                        !wrapped && next < hi[i]
-                    });
-                    self.set_mask(self.mask & lanes_where(&goes_on, |b| b));
+                Instr::Next { index, hi, ty, step, body } => {
+                    self.check_steps(cx, pc)?;
+                    let goes_on = next(&mut self.regs, index, hi, ty, step);
+                    self.set_mask(mask & goes_on);
                     if self.mask != 0 {
                         self.pc = body;
                     }
+                    Ok(())
                 }
-                Instr::Pop => {
+                Instr::End {} => return Ok(Stop::End),
+                Instr::Fill { dst, class: Class::R32, n, bits } => {
+                    regs.r32[dst as usize..(dst + n) as usize].fill([bits as u32; W]);
+                    Ok(())
+                }
+                Instr::Fill { dst, class: Class::R64, n, bits } => {
+                    regs.r64[dst as usize..(dst + n) as usize].fill([bits; W]);
+                    Ok(())
+                }
+                Instr::Param { dst, class: Class::R32, param } => {
+                    regs.r32[dst as usize] = [cx.scalars[param as usize] as u32; W];
+                    Ok(())
+                }
+                Instr::Param { dst, class: Class::R64, param } => {
+                    regs.r64[dst as usize] = [cx.scalars[param as usize]; W];
+                    Ok(())
+                }
+                Instr::BufferParam { dst, param } => {
+                    let buffer = cx.buffers[param as usize];
+                    regs.r64[dst as usize] = [buffer.address(); W];
+                    regs.r64[dst as usize + 1] = [buffer.len() as u64; W];
+                    Ok(())
+                }
+                Instr::ThreadId { dst, axis } => {
+                    regs.r32[dst as usize] = self.thread_ids[axis.index()];
+                    Ok(())
+                }
+                Instr::BlockId { dst, axis } => {
+                    regs.r32[dst as usize] = [block_id(cx, axis); W];
+                    Ok(())
+                }
+                Instr::LaneId { dst } => {
+                    regs.r32[dst as usize] = std::array::from_fn(|lane| lane as u32);
+                    Ok(())
+                }
+                Instr::Select { dst, condition, a, b, class, each, n } => {
+                    by_class!(class, alu::select(regs, condition, each, dst, [a, b], n));
+                    Ok(())
+                }
+                Instr::Join { dst, a, class, n, ratio, bits } => {
+                    match class {
+                        Class::R32 => alu::join::<u32, u32, W>(regs, dst, a, n, ratio, bits),
+                        Class::R64 => alu::join::<u32, u64, W>(regs, dst, a, n, ratio, bits),
+                    }
+                    Ok(())
+                }
+                Instr::Split { dst, a, class, n, ratio, bits } => {
+                    match class {
+                        Class::R32 => alu::split_rows::<u32, u32, W>(regs, dst, a, n, ratio, bits),
+                        Class::R64 => alu::split_rows::<u64, u32, W>(regs, dst, a, n, ratio, bits),
+                    }
+                    Ok(())
+                }
+                Instr::Move { dst, a, class, n, masked } => {
+                    let mask = if masked { mask } else { all_lanes::<W>() };
+                    by_class!(class, alu::move_rows(regs, dst, a, n, mask));
+                    Ok(())
+                }
+                Instr::ExtractAt { dst, a, index, class, n } => {
+                    by_class!(class, alu::extract_at(regs, dst, a, index, n, mask))
+                }
+                Instr::Ballot { dst, condition } => {
+                    lanes::ballot(regs, dst, condition, mask);
+                    Ok(())
+                }
+                Instr::ReadFirst { dst, a, class, n } => {
+                    by_class!(class, lanes::read_first(regs, dst, a, n, mask));
+                    Ok(())
+                }
+                Instr::ReadLane { dst, a, lane, class, n } => {
+                    by_class!(class, lanes::read_lane(regs, dst, a, lane, n, mask))
+                }
+                Instr::Shuffle { dst, a, amount, op, class, n, width } => {
+                    by_class!(class, lanes::shuffle(regs, (op, width), dst, a, amount, n, mask))
+                }
+                Instr::Partner { dst, a, class, n, offset, width } => {
+                    by_class!(class, lanes::partner(regs, (offset, width), dst, a, n, mask))
+                }
+                Instr::Transpose { dst, a } => lanes::transpose(regs, dst, a, mask),
+                Instr::Assume { condition } => {
+                    let broken = mask & !lanes_where(&regs.r32[condition as usize], |c| c != 0);
+                    match broken {
+                        0 => Ok(()),
+                        _ => Err(Raised::new(broken.trailing_zeros() as usize, FaultKind::BrokenAssumption)),
+                    }
+                }
+                Instr::LdsBase { dst, array } => {
+                    regs.r64[dst as usize] = [lds::base(array); W];
+                    Ok(())
+                }
+                Instr::PtrAdd { dst, pointer, count, space, kind, bytes } => {
+                    ptr_add(regs, dst, pointer, count, (space, kind), bytes);
+                    Ok(())
+                }
+                Instr::CheckBuffer { buffer, align } => check_buffer(regs, buffer, align, mask),
+                Instr::ByteOffset { dst, offset, scalar, from } => {
+                    let offsets = access::byte_offsets(regs, offset, from);
+                    let scalar = &regs.r32[scalar as usize];
+                    lanes::uniform(scalar, mask, "scalar offset").map(|()| {
+                        let sum = |i| i64::saturating_add(offsets[i], i64::from(scalar[i])) as u64;
+                        regs.r64[dst as usize] = std::array::from_fn(sum);
+                    })
+                }
+                Instr::BufferLoad { dst, buffer, offset, source, from, width, n } => {
+                    let (rows, at) = (access::made(regs, source, buffer), access::byte_offsets(regs, offset, from));
+                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Read };
+                    let place = op.place(source, &rows);
+                    by_width!(width, op.buffer_load(regs, dst, place, &at, n, mask))
+                }
+                Instr::BufferStore { value, buffer, offset, source, from, width, n } => {
+                    let (rows, at) = (access::made(regs, source, buffer), access::byte_offsets(regs, offset, from));
+                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Write };
+                    let place = op.place(source, &rows);
+                    by_width!(width, op.buffer_store(regs, value, place, &at, n, mask))
+                }
+                Instr::BufferRmw { dst, value, buffer, offset, f, source, from, class } => {
+                    let (rows, at) = (access::made(regs, source, buffer), access::byte_offsets(regs, offset, from));
+                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Atomic };
+                    let place = op.place(source, &rows);
+                    match class {
+                        Class::R32 => op.buffer_rmw::<u32, W, 4>(regs, (dst, value), place, &at, f, mask),
+                        Class::R64 => op.buffer_rmw::<u64, W, 8>(regs, (dst, value), place, &at, f, mask),
+                    }
+                }
+                Instr::CopyToLds { pointer, buffer, offset, source, from, bytes } => {
+                    let (rows, at) = (access::made(regs, source, buffer), access::byte_offsets(regs, offset, from));
+                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Read };
+                    let place = op.place(source, &rows);
+                    op.copy_to_lds(&regs.r64[pointer as usize], place, &at, bytes, mask)
+                }
+                Instr::GlobalLoad { dst, pointer, width, n, align, ordered } => {
+                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Read };
+                    by_width!(width, op.global_load(regs, (dst, pointer), (n, align), ordered, mask))
+                }
+                Instr::GlobalStore { value, pointer, width, n, align, ordered } => {
+                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Write };
+                    by_width!(width, op.global_store(regs, (value, pointer), (n, align), ordered, mask))
+                }
+                Instr::Rmw { dst, pointer, value, f, class, space } => {
+                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Atomic };
+                    let to = (dst, pointer);
+                    match class {
+                        Class::R32 => {
+                            let values = regs.r32[value as usize];
+                            op.update::<u32, W, 4>(regs, to, space, |i, old| f(old, values[i].into()), mask)
+                        }
+                        Class::R64 => {
+                            let values = regs.r64[value as usize];
+                            op.update::<u64, W, 8>(regs, to, space, |i, old| f(old, values[i]), mask)
+                        }
+                    }
+                }
+                Instr::Cas { dst, pointer, expected, value, class, space } => {
+                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Atomic };
+                    let to = (dst, pointer);
+                    match class {
+                        Class::R32 => {
+                            let [e, v] = [expected, value].map(|r| regs.r32[r as usize].map(u64::from));
+                            let swap = |i: usize, old| if old == e[i] { v[i] } else { old };
+                            op.update::<u32, W, 4>(regs, to, space, swap, mask)
+                        }
+                        Class::R64 => {
+                            let [e, v] = [expected, value].map(|r| regs.r64[r as usize]);
+                            let swap = |i: usize, old| if old == e[i] { v[i] } else { old };
+                            op.update::<u64, W, 8>(regs, to, space, swap, mask)
+                        }
+                    }
+                }
+                Instr::Fence {} => {
+                    fence(Ordering::SeqCst);
+                    Ok(())
+                }
+                Instr::Drain {} => {
+                    cx.lds.drain(self.index);
+                    Ok(())
+                }
+                Instr::If { condition, otherwise } => {
+                    let holds = lanes_where(&regs.r32[condition as usize], |c| c != 0);
+                    self.frames.push(Frame { saved: mask, others: mask & !holds });
+                    self.narrow(mask & holds, otherwise);
+                    Ok(())
+                }
+                Instr::Else { end } => {
+                    self.narrow(self.frames.last().map_or(0, |f| f.others), end);
+                    Ok(())
+                }
+                Instr::Loop { index, hi, ty, exit } => {
+                    let enters = below(regs, index, hi, ty);
+                    self.frames.push(Frame { saved: mask, others: 0 });
+                    self.narrow(mask & enters, exit);
+                    Ok(())
+                }
+                Instr::While {} => {
+                    self.frames.push(Frame { saved: mask, others: 0 });
+                    Ok(())
+                }
+                Instr::Test { condition, exit } => {
+                    let holds = lanes_where(&regs.r32[condition as usize], |c| c != 0);
+                    self.narrow(mask & holds, exit);
+                    Ok(())
+                }
+                Instr::Pop {} => {
                     let saved = self.frames.pop().map_or(0, |f| f.saved);
                     self.set_mask(saved);
+                    Ok(())
                 }
-                Instr::End => return Ok(Stop::End),
+            };
+            if let Err(raised) = done {
+                return Err(self.located(cx, pc, raised));
             }
         }
+    }
+
+    /// Goes on with the lanes of `mask`, or at `exit` if there are none.
+    fn narrow(&mut self, mask: u64, exit: Pc) {
+        self.set_mask(mask);
+        if mask == 0 {
+            self.pc = exit;
+        }
+    }
+
+    /// A loop that ran too long is endless.
+    #[inline(always)]
+    fn check_steps(&self, cx: &Context<'_>, pc: Pc) -> Result<(), Box<Fault>> {
+        if self.steps <= cx.step_limit {
+            return Ok(());
+        }
+        let kind = FaultKind::StepLimit { limit: cx.step_limit };
+        Err(self.fault(cx, pc, self.mask.trailing_zeros(), kind))
+    }
+
+    /// All threads of the wave must be at a barrier.
+    fn check_barrier(&self, cx: &Context<'_>, pc: Pc) -> Result<(), Box<Fault>> {
+        let absent = self.live & !self.mask;
+        if absent == 0 {
+            return Ok(());
+        }
+        let missing = cx.program.thread(self.first_thread() + absent.trailing_zeros());
+        let kind = FaultKind::BarrierNotReached { missing, absence: Absence::PassedBy };
+        Err(self.fault(cx, pc, self.mask.trailing_zeros(), kind))
     }
 }
 
 fn block_id(cx: &Context<'_>, axis: Axis) -> u32 {
     cx.block[axis.index()]
+}
+
+fn ptr_add<const W: usize>(
+    regs: &mut Regs<W>,
+    dst: Reg,
+    pointer: Reg,
+    count: Reg,
+    (space, kind): (Space, Count),
+    bytes: u32,
+) {
+    let (from, narrow) = (&regs.r64[pointer as usize], &regs.r32[count as usize]);
+    // Only one of the two is meant; the other one's number may lie outside its file.
+    let wide = |i: usize| regs.r64[count as usize][i];
+    let size = i64::from(bytes);
+    regs.r64[dst as usize] = match (space, kind) {
+        (Space::Lds, Count::U32) => std::array::from_fn(|i| lds::advance(from[i], i64::from(narrow[i]) * size)),
+        (Space::Lds, Count::I64) => {
+            std::array::from_fn(|i| lds::advance(from[i], (wide(i) as i64).saturating_mul(size)))
+        }
+        (Space::Lds, Count::U64) => std::array::from_fn(|i| {
+            lds::advance(from[i], i64::try_from(wide(i)).unwrap_or(i64::MAX).saturating_mul(size))
+        }),
+        (Space::Global, Count::U32) => {
+            std::array::from_fn(|i| from[i].wrapping_add(u64::from(narrow[i]) * u64::from(bytes)))
+        }
+        (Space::Global, _) => std::array::from_fn(|i| from[i].wrapping_add(wide(i).wrapping_mul(bytes.into()))),
+    };
+}
+
+/// Address and extent of a made buffer.
+fn check_buffer<const W: usize>(regs: &Regs<W>, buffer: Reg, align: u32, mask: u64) -> super::rows::Done {
+    let [address, bytes] = [0, 1].map(|i| &regs.r64[buffer as usize + i]);
+    super::rows::each_lane::<W>(mask, |i| {
+        let (address, bytes) = (address[i], bytes[i]);
+        if address.is_multiple_of(align.into()) && bytes <= MAX_BUFFER_BYTES && address.checked_add(bytes).is_some() {
+            return Ok(());
+        }
+        Err(Raised::new(i, FaultKind::BadBuffer { address, bytes, align }))
+    })
+}
+
+/// Lanes with `index < hi`.
+fn below<const W: usize>(regs: &Regs<W>, index: Reg, hi: Reg, ty: Scalar) -> u64 {
+    macro_rules! of {
+        ($file:ident, $t:ty) => {{
+            let (index, hi) = (&regs.$file[index as usize], &regs.$file[hi as usize]);
+            let enters: Row<bool, W> = std::array::from_fn(|i| (index[i] as $t) < hi[i] as $t);
+            lanes_where(&enters, |b| b)
+        }};
+    }
+    match ty {
+        Scalar::I32 => of!(r32, i32),
+        Scalar::U64 => of!(r64, u64),
+        Scalar::I64 | Scalar::Idx => of!(r64, i64),
+        _ => of!(r32, u32),
+    }
+}
+
+/// Moves `index` on by `step`; lanes that are then below `hi`. Past the type's end means past `hi`.
+fn next<const W: usize>(regs: &mut Regs<W>, index: Reg, hi: Reg, ty: Scalar, step: u32) -> u64 {
+    macro_rules! of {
+        ($file:ident, $cell:ty, $t:ty, $add:ident) => {{
+            let hi = regs.$file[hi as usize];
+            let index = &mut regs.$file[index as usize];
+            let goes_on: Row<bool, W> = std::array::from_fn(|i| {
+                let (next, wrapped) = (index[i] as $t).$add(step.into());
+                index[i] = next as $cell;
+                !wrapped && next < hi[i] as $t
+            });
+            lanes_where(&goes_on, |b| b)
+        }};
+    }
+    match ty {
+        Scalar::I32 => of!(r32, u32, i32, overflowing_add_unsigned),
+        Scalar::U64 => of!(r64, u64, u64, overflowing_add),
+        Scalar::I64 | Scalar::Idx => of!(r64, u64, i64, overflowing_add_unsigned),
+        _ => of!(r32, u32, u32, overflowing_add),
+    }
 }

@@ -177,7 +177,7 @@ fn malformed_kernels_are_errors_not_panics() {
     let mut b = Build::new(32, 1, 1);
     let a = b.constant(1, F32);
     b.binary(BinaryOp::Shl, a, a);
-    refused(b, "k.rs:2:1: kernel `k`: Shl of f32");
+    refused(b, "k.rs:2:1: kernel `k`: `shl` of f32");
 
     let mut b = Build::new(32, 1, 1);
     b.constant(0x1_0000, U16);
@@ -214,8 +214,8 @@ fn malformed_kernels_are_errors_not_panics() {
 
     let mut b = Build::new(32, 1, 1);
     let z = b.constant(0, F32);
-    b.op(Op::Convert(z), U32);
-    refused(b, "k.rs:2:1: kernel `k`: f32 converted to u32");
+    b.op(Op::Convert(z), BOOL);
+    refused(b, "k.rs:2:1: kernel `k`: f32 converted to bool");
 
     let mut b = Build::new(32, 1, 1);
     b.op(Op::LdsBase(0), Type::Ptr(Space::Lds, Scalar::U32));

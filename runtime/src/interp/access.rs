@@ -1,0 +1,346 @@
+//! Memory instructions of one wave.
+
+use lathe_dsl::ir::Space;
+
+use super::allocations::Allocation;
+use super::alu::Rmw;
+use super::error::{AccessKind, BufferAccess, FaultKind, FindingKind};
+use super::lds::Lds;
+use super::memory::GlobalBuffer;
+use super::program::{Offset, Pc, Reg, Source};
+use super::rows::{Cell, Done, Raised, Regs, Row, each_lane};
+use super::wave::Context;
+
+fn at_lane<T>(lane: usize, result: Result<T, Box<FaultKind>>) -> Result<T, Raised> {
+    result.map_err(|kind| Raised(lane as u32, kind))
+}
+
+#[inline(always)]
+pub(super) fn lds_load<C: Cell, const W: usize, const B: usize>(
+    regs: &mut Regs<W>,
+    lds: &Lds,
+    dst: Reg,
+    pointer: Reg,
+    (n, align): (u32, u32),
+    mask: u64,
+) -> Done {
+    let pointers = regs.r64[pointer as usize];
+    let rows = &mut C::file_mut(regs)[dst as usize..(dst + n) as usize];
+    each_lane::<W>(mask, |lane| {
+        let bytes = at_lane(lane, lds.load::<B>(pointers[lane], rows.len(), align))?;
+        for (row, element) in rows.iter_mut().zip(bytes.chunks_exact(B)) {
+            row[lane] = from_bytes(element);
+        }
+        Ok(())
+    })
+}
+
+#[inline(always)]
+pub(super) fn lds_store<C: Cell, const W: usize, const B: usize>(
+    regs: &Regs<W>,
+    lds: &mut Lds,
+    value: Reg,
+    pointer: Reg,
+    (n, align): (u32, u32),
+    mask: u64,
+) -> Done {
+    let pointers = &regs.r64[pointer as usize];
+    let rows = &C::file(regs)[value as usize..(value + n) as usize];
+    each_lane::<W>(mask, |lane| {
+        let bytes = at_lane(lane, lds.store::<B>(pointers[lane], rows.len(), align))?;
+        for (row, element) in rows.iter().zip(bytes.chunks_exact_mut(B)) {
+            element.copy_from_slice(&row[lane].bits().to_le_bytes()[..B]);
+        }
+        Ok(())
+    })
+}
+
+#[inline(always)]
+fn from_bytes<C: Cell>(bytes: &[u8]) -> C {
+    let mut bits = [0; 8];
+    bits[..bytes.len()].copy_from_slice(bytes);
+    C::from_bits(u64::from_le_bytes(bits))
+}
+
+/// Places of the lanes' accesses, in bytes from the buffer's start. Numbers past 64 bits stop there; no buffer reaches
+/// that far.
+#[inline(always)]
+pub(super) fn byte_offsets<const W: usize>(regs: &Regs<W>, offset: Reg, from: Offset) -> Row<i64, W> {
+    let scale = i64::from(from.scale);
+    if from.wide {
+        regs.r64[offset as usize].map(|x| (x as i64).saturating_mul(scale))
+    } else {
+        regs.r32[offset as usize].map(|x| i64::from(x) * scale)
+    }
+}
+
+/// One memory instruction of one wave, in global memory.
+pub(super) struct Access<'c, 'a> {
+    pub(super) cx: &'c mut Context<'a>,
+    pub(super) pc: Pc,
+    pub(super) wave: u32,
+    pub(super) kind: AccessKind,
+}
+
+/// A buffer that an instruction accesses: a parameter with its name, or address and extent lane by lane.
+#[derive(Clone, Copy)]
+pub(super) enum Place<'r, 'a, const W: usize> {
+    Param(&'a GlobalBuffer, &'static str),
+    Made(&'r [Row<u64, W>; 2]),
+}
+
+/// The registers of `source`, copied so that results may be written.
+pub(super) fn made<const W: usize>(regs: &Regs<W>, source: Source, buffer: Reg) -> [Row<u64, W>; 2] {
+    match source {
+        Source::Param(_) => [[0; W]; 2],
+        Source::Made => [regs.r64[buffer as usize], regs.r64[buffer as usize + 1]],
+    }
+}
+
+impl<'a> Access<'_, 'a> {
+    pub(super) fn place<'r, const W: usize>(&self, source: Source, rows: &'r [Row<u64, W>; 2]) -> Place<'r, 'a, W> {
+        match source {
+            Source::Param(p) => Place::Param(self.cx.buffers[p as usize], self.cx.program.params[p as usize].name),
+            Source::Made => Place::Made(rows),
+        }
+    }
+
+    /// Records that lane `lane` did something unusual; with strict bounds, leaving the buffer is a fault.
+    #[cold]
+    fn unusual(&mut self, lane: usize, access: BufferAccess) -> Done {
+        if self.cx.strict_bounds && matches!(access.kind, FindingKind::OutOfRange | FindingKind::Straddle) {
+            return Err(Raised::new(lane, FaultKind::Buffer(access)));
+        }
+        let site = self.cx.site(self.pc, self.wave, lane as u32);
+        let thread = self.wave * self.cx.program.wave() + lane as u32;
+        self.cx.findings.add(self.pc, (self.cx.block_number, thread), site, access);
+        Ok(())
+    }
+
+    /// The bytes of an access through a pointer.
+    #[inline(always)]
+    fn resolve(&self, lane: usize, address: u64, bytes: usize, align: u32) -> Result<(Allocation<'a>, usize), Raised> {
+        if address & (u64::from(align) - 1) != 0 {
+            let kind = FaultKind::BrokenAlignment { access: self.kind, place: "global memory", address, align };
+            return Err(Raised::new(lane, kind));
+        }
+        self.cx.allocations.find(address, bytes as u64).ok_or_else(|| {
+            Raised::new(lane, FaultKind::Unallocated { access: self.kind, address, bytes: bytes as u32 })
+        })
+    }
+
+    /// Reading bytes that nobody wrote is a finding.
+    #[inline(always)]
+    fn check_written(&mut self, lane: usize, buffer: &GlobalBuffer, name: &'static str, at: usize, n: usize) -> Done {
+        if buffer.is_written(at, n) {
+            return Ok(());
+        }
+        let (kind, access) = (FindingKind::Uninitialised, self.kind);
+        let (offset, extent) = (at as i64, buffer.len() as u64);
+        self.unusual(lane, BufferAccess { kind, access, buffer: name, offset, bytes: n as u32, extent })
+    }
+
+    /// Where an access of `n` elements of `B` bytes to a buffer lies, or `None` if it does not end within it.
+    #[inline(always)]
+    fn locate<const W: usize, const B: usize>(
+        &mut self,
+        lane: usize,
+        place: Place<'_, 'a, W>,
+        at: i64,
+        n: usize,
+    ) -> Result<Option<(&'a GlobalBuffer, &'static str, usize)>, Raised> {
+        let bytes = (n * B) as u64;
+        let (name, extent) = match place {
+            Place::Param(buffer, name) => (name, buffer.len() as u64),
+            Place::Made([_, extent]) => ("make_buffer", extent[lane]),
+        };
+        let access = self.kind;
+        let report = |kind| BufferAccess { kind, access, buffer: name, offset: at, bytes: bytes as u32, extent };
+        // A negative offset is a huge one.
+        let begin = at as u64;
+        if begin > extent || begin + bytes > extent {
+            let kind = if begin < extent { FindingKind::Straddle } else { FindingKind::OutOfRange };
+            self.unusual(lane, report(kind))?;
+            return Ok(None);
+        }
+        if !begin.is_multiple_of(B as u64) {
+            self.unusual(lane, report(FindingKind::Misaligned))?;
+        }
+        Ok(Some(match place {
+            Place::Param(buffer, name) => (buffer, name, begin as usize),
+            Place::Made([address, _]) => {
+                let (found, at) = self.resolve(lane, address[lane] + begin, bytes as usize, 1)?;
+                (found.buffer, found.name, at)
+            }
+        }))
+    }
+
+    #[inline(always)]
+    pub(super) fn buffer_load<C: Cell, const W: usize, const B: usize>(
+        &mut self,
+        regs: &mut Regs<W>,
+        dst: Reg,
+        place: Place<'_, 'a, W>,
+        offsets: &Row<i64, W>,
+        n: u32,
+        mask: u64,
+    ) -> Done {
+        let rows = &mut C::file_mut(regs)[dst as usize..(dst + n) as usize];
+        each_lane::<W>(mask, |lane| {
+            match self.locate::<W, B>(lane, place, offsets[lane], rows.len())? {
+                Some((buffer, name, at)) => {
+                    self.check_written(lane, buffer, name, at, rows.len() * B)?;
+                    buffer.load::<B>(at, rows.len(), |e, bits| rows[e][lane] = C::from_bits(bits));
+                }
+                None => rows.iter_mut().for_each(|row| row[lane] = C::from_bits(0)),
+            }
+            Ok(())
+        })
+    }
+
+    #[inline(always)]
+    pub(super) fn buffer_store<C: Cell, const W: usize, const B: usize>(
+        &mut self,
+        regs: &Regs<W>,
+        value: Reg,
+        place: Place<'_, 'a, W>,
+        offsets: &Row<i64, W>,
+        n: u32,
+        mask: u64,
+    ) -> Done {
+        let rows = &C::file(regs)[value as usize..(value + n) as usize];
+        each_lane::<W>(mask, |lane| {
+            if let Some((buffer, _, at)) = self.locate::<W, B>(lane, place, offsets[lane], rows.len())? {
+                buffer.store::<B>(at, rows.len(), |e| rows[e][lane].bits());
+            }
+            Ok(())
+        })
+    }
+
+    pub(super) fn buffer_rmw<C: Cell, const W: usize, const B: usize>(
+        &mut self,
+        regs: &mut Regs<W>,
+        (dst, value): (Reg, Reg),
+        place: Place<'_, 'a, W>,
+        offsets: &Row<i64, W>,
+        f: Rmw,
+        mask: u64,
+    ) -> Done {
+        let values = C::file(regs)[value as usize];
+        let dst = &mut C::file_mut(regs)[dst as usize];
+        each_lane::<W>(mask, |lane| {
+            let old = match self.locate::<W, B>(lane, place, offsets[lane], 1)? {
+                Some((buffer, name, at)) => {
+                    let address = buffer.address() + at as u64;
+                    self.resolve(lane, address, B, B as u32)?;
+                    self.check_written(lane, buffer, name, at, B)?;
+                    buffer.update::<B>(at, |old| f(old, values[lane].bits()))
+                }
+                None => 0,
+            };
+            dst[lane] = C::from_bits(old);
+            Ok(())
+        })
+    }
+
+    pub(super) fn copy_to_lds<const W: usize>(
+        &mut self,
+        pointers: &Row<u64, W>,
+        place: Place<'_, 'a, W>,
+        offsets: &Row<i64, W>,
+        bytes: u32,
+        mask: u64,
+    ) -> Done {
+        super::lanes::uniform(pointers, mask, "LDS pointer of a copy")?;
+        let copy = self.cx.program.locations[self.pc as usize];
+        each_lane::<W>(mask, |lane| {
+            let mut data = [0; 16];
+            let data = &mut data[..bytes as usize];
+            if let Some((buffer, name, at)) = self.locate::<W, 4>(lane, place, offsets[lane], data.len() / 4)? {
+                self.check_written(lane, buffer, name, at, data.len())?;
+                buffer.load::<4>(at, data.len() / 4, |e, bits| {
+                    data[4 * e..4 * e + 4].copy_from_slice(&bits.to_le_bytes()[..4]);
+                });
+            }
+            let pointer = super::lds::advance(pointers[lane], i64::from(bytes) * lane as i64);
+            at_lane(lane, self.cx.lds.copy(pointer, data, self.wave, copy))
+        })
+    }
+
+    #[inline(always)]
+    pub(super) fn global_load<C: Cell, const W: usize, const B: usize>(
+        &mut self,
+        regs: &mut Regs<W>,
+        (dst, pointer): (Reg, Reg),
+        (n, align): (u32, u32),
+        ordered: bool,
+        mask: u64,
+    ) -> Done {
+        let pointers = regs.r64[pointer as usize];
+        let rows = &mut C::file_mut(regs)[dst as usize..(dst + n) as usize];
+        each_lane::<W>(mask, |lane| {
+            let (found, at) = self.resolve(lane, pointers[lane], rows.len() * B, align)?;
+            self.check_written(lane, found.buffer, found.name, at, rows.len() * B)?;
+            let mut load = || found.buffer.load::<B>(at, rows.len(), |e, bits| rows[e][lane] = C::from_bits(bits));
+            if ordered {
+                found.buffer.locked(&mut load)
+            } else {
+                load()
+            };
+            Ok(())
+        })
+    }
+
+    #[inline(always)]
+    pub(super) fn global_store<C: Cell, const W: usize, const B: usize>(
+        &mut self,
+        regs: &Regs<W>,
+        (value, pointer): (Reg, Reg),
+        (n, align): (u32, u32),
+        ordered: bool,
+        mask: u64,
+    ) -> Done {
+        let pointers = &regs.r64[pointer as usize];
+        let rows = &C::file(regs)[value as usize..(value + n) as usize];
+        each_lane::<W>(mask, |lane| {
+            let (found, at) = self.resolve(lane, pointers[lane], rows.len() * B, align)?;
+            let store = || found.buffer.store::<B>(at, rows.len(), |e| rows[e][lane].bits());
+            if ordered {
+                found.buffer.locked(store)
+            } else {
+                store()
+            };
+            Ok(())
+        })
+    }
+
+    /// Replaces the element that every lane points to by `f(lane, old)`, one lane after the other.
+    pub(super) fn update<C: Cell, const W: usize, const B: usize>(
+        &mut self,
+        regs: &mut Regs<W>,
+        (dst, pointer): (Reg, Reg),
+        space: Space,
+        f: impl Fn(usize, u64) -> u64,
+        mask: u64,
+    ) -> Done {
+        let pointers = regs.r64[pointer as usize];
+        let dst = &mut C::file_mut(regs)[dst as usize];
+        each_lane::<W>(mask, |lane| {
+            let old = match space {
+                Space::Lds => {
+                    let bytes = at_lane(lane, self.cx.lds.update::<B>(pointers[lane]))?;
+                    let old: C = from_bytes(bytes);
+                    bytes.copy_from_slice(&f(lane, old.bits()).to_le_bytes()[..B]);
+                    old.bits()
+                }
+                Space::Global => {
+                    let (found, at) = self.resolve(lane, pointers[lane], B, B as u32)?;
+                    self.check_written(lane, found.buffer, found.name, at, B)?;
+                    found.buffer.update::<B>(at, |old| f(lane, old))
+                }
+            };
+            dst[lane] = C::from_bits(old);
+            Ok(())
+        })
+    }
+}
