@@ -41,7 +41,7 @@ fn shown(listing: &[String]) -> String {
 }
 
 /// Most lines that are filled in.
-const MOST: usize = 60;
+const MOST: usize = 40;
 
 /// The mnemonics that replace a `?`: between the last load of an operand and the first store of a result.
 pub fn proposal(target: Target, listing: &[String], snippet: bool) -> Vec<String> {
@@ -61,7 +61,9 @@ pub fn proposal(target: Target, listing: &[String], snippet: bool) -> Vec<String
     let load = |w: &str| starts(w, &["buffer_load", "global_load", "s_buffer_load", "ld.global"]);
     let noise = |w: &str| {
         let amd = ["s_waitcnt", "s_wait_", "s_nop", "s_delay_alu", "s_endpgm", "s_load_", "s_clause", "s_code_end"];
-        starts(w, &amd) || starts(w, &["ld.param", "cvta.", "ret"])
+        // Descriptors and addresses of the buffers.
+        let access = ["s_mov_b", "s_movk_i32", "s_and_b32", "add.s64", "mul.wide.u32", "mad.wide.u32"];
+        starts(w, &amd) || starts(w, &["ld.param", "cvta.", "ret"]) || (snippet && starts(w, &access))
     };
     let region = if snippet {
         let end = words.iter().position(|w| store(w)).unwrap_or(words.len());

@@ -138,7 +138,7 @@ pub fn wants(ty: Type, text: &str) -> Result<Vec<Want>, String> {
     let Type::Vector(scalar, n) = ty else { return Ok(vec![want(ty.scalar(), text)?]) };
     let inner = text.strip_prefix('[').and_then(|t| t.strip_suffix(']'));
     let inner = inner.ok_or_else(|| format!("`{text}` where a vector in brackets is wanted"))?;
-    if let Some(one) = inner.strip_suffix("; all") {
+    if let Some(one) = inner.strip_suffix("x*") {
         return Ok(vec![want(scalar, one.trim())?; n as usize]);
     }
     let parts = split(inner);

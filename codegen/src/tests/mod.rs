@@ -6,6 +6,7 @@ mod atomics;
 mod buffers;
 mod control;
 mod failures;
+mod fast_math;
 mod lanes;
 mod launch;
 mod memory;
