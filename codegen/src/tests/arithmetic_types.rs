@@ -92,7 +92,7 @@ impl Straight {
             }
             Scalar::Idx => {
                 // One of 64 bits and one of 32 bits by turns.
-                let from = if self.stores % 2 == 0 { Scalar::I64 } else { Scalar::U16 };
+                let from = if self.stores.is_multiple_of(2) { Scalar::I64 } else { Scalar::U16 };
                 let number = self.load(Type::Scalar(from));
                 self.push(ty, Op::Convert(number))
             }
