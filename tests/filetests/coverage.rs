@@ -11,7 +11,7 @@ use super::format::{File, Kernel, Section, without_comment};
 const NOT_YET: &str = "not_yet_covered.txt";
 
 /// Names of operations that a section is a test of.
-fn covered<'a>(section: &'a Section, all: &BTreeSet<&str>) -> Vec<&'a str> {
+pub fn covered<'a>(section: &'a Section, all: &BTreeSet<&str>) -> Vec<&'a str> {
     let mut names: Vec<&str> = section.covers.iter().map(String::as_str).collect();
     if let (Kernel::Snippet { body, .. }, true) = (&section.kernel, names.is_empty()) {
         let words = |line: &'a String| {

@@ -2,6 +2,7 @@
 
 use half::{bf16, f16};
 use lathe_dsl::ir::{Scalar, UnaryOp};
+use lathe_dsl::math::{self, Host};
 use lathe_dsl::numerics::{self, Float};
 
 use super::super::error::FaultKind;
@@ -41,6 +42,31 @@ macro_rules! float {
     };
 }
 
+/// Transcendental functions: those of `f32`, rounded once more for the 16-bit types. Too slow to run on junk.
+macro_rules! math {
+    ($op:expr, $t:ty, |$x:ident| $wide:expr, |$y:ident| $narrow:expr, else $rest:expr) => {{
+        macro_rules! f {
+                                ($f:path) => {
+                                    lanes!(try |$x: $t| -> $t {{
+                                        let $y = $f(&Host, $wide);
+                                        Ok($narrow)
+                                    }})
+                                };
+                            }
+        match $op {
+            UnaryOp::Exp => f!(math::exp),
+            UnaryOp::Exp2 => f!(math::exp2),
+            UnaryOp::Log => f!(math::log),
+            UnaryOp::Log2 => f!(math::log2),
+            UnaryOp::Sin => f!(math::sin),
+            UnaryOp::Cos => f!(math::cos),
+            UnaryOp::Tanh => f!(math::tanh),
+            UnaryOp::Erf => f!(math::erf),
+            _ => $rest,
+        }
+    }};
+}
+
 /// `op` of elements of type `s`; `None` if there is no such thing.
 pub(in super::super) fn unary<const W: usize>(op: UnaryOp, s: Scalar) -> Option<Fn1<W>> {
     Some(match s {
@@ -61,10 +87,10 @@ pub(in super::super) fn unary<const W: usize>(op: UnaryOp, s: Scalar) -> Option<
             UnaryOp::Abs => lanes!(try |x: i64| -> i64 { x.checked_abs().ok_or(FaultKind::IndexOverflow) }),
             _ => return None,
         },
-        Scalar::F16 => float!(op, f16, else return None),
-        Scalar::Bf16 => float!(op, bf16, else return None),
+        Scalar::F16 => float!(op, f16, else math!(op, f16, |x| x.to_f32(), |y| f16::from_f32(y), else return None)),
+        Scalar::Bf16 => float!(op, bf16, else math!(op, bf16, |x| x.to_f32(), |y| bf16::from_f32(y), else return None)),
         Scalar::F64 => float!(op, f64, else return None),
-        Scalar::F32 => float!(op, f32, else return hardware(op)),
+        Scalar::F32 => float!(op, f32, else math!(op, f32, |x| x, |y| y, else return hardware(op))),
     })
 }
 
