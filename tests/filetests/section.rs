@@ -351,6 +351,14 @@ fn find<'l>(list: &'l [Given], name: &str) -> Option<&'l Given> {
     list.iter().find(|g| g.name == name)
 }
 
+/// `NAME` or `NAME + BYTES`.
+fn address(kernel: &ir::Kernel, text: &str) -> Result<Arg, String> {
+    let (name, plus) = text.split_once('+').unwrap_or((text, "0"));
+    let plus = plus.trim().parse().map_err(|_| format!("`{}` is no number of bytes", plus.trim()))?;
+    let of = kernel.params.iter().position(|p| p.name == name.trim() && matches!(p.kind, ParamKind::Buffer { .. }));
+    of.map(|of| Arg::Address { of, plus }).ok_or_else(|| format!("the kernel has no buffer `{}`", name.trim()))
+}
+
 fn whole<'a>(kernel: &ir::Kernel, launch: &'a Launch, wave: u32) -> Result<Prepared<'a>, Failure> {
     let mut names = HashMap::new();
     for param in &kernel.params {
@@ -363,18 +371,26 @@ fn whole<'a>(kernel: &ir::Kernel, launch: &'a Launch, wave: u32) -> Result<Prepa
     }
     // Scalars first: contents may depend on them.
     let mut known = Known { wave, ..Known::default() };
+    let mut addresses = HashMap::new();
     for param in &kernel.params {
         let Type::Scalar(scalar) = param.ty() else { continue };
         let Some(given) = find(&launch.args, param.name) else {
             return fail(launch.line, format!("no `arg` for scalar `{}`", param.name));
         };
+        if let Some(text) = given.list.strip_prefix("address ") {
+            addresses.insert(param.name, address(kernel, text).or_else(|e| fail(given.line, e))?);
+            continue;
+        }
         let bits = super::values::operand(param.ty(), &given.list).or_else(|e| fail(given.line, e))?[0];
         known.scalars.insert(param.name, (scalar, bits));
     }
     let mut args = vec![];
     for param in &kernel.params {
         args.push(match param.kind {
-            ParamKind::Scalar(_) => Arg::Scalar(known.scalars[param.name].1),
+            ParamKind::Scalar(_) => match addresses.remove(param.name) {
+                Some(address) => address,
+                None => Arg::Scalar(known.scalars[param.name].1),
+            },
             ParamKind::Buffer { elem, len, .. } => {
                 let content = match find(&launch.args, param.name) {
                     Some(given) => content(elem, len, &given.list, &known).or_else(|e| fail(given.line, e))?,

@@ -6,7 +6,7 @@ use melior::dialect::llvm;
 use melior::ir::{Type, Value, ValueLike};
 
 use super::Lowering;
-use super::atomic::Ordering;
+use super::atomic::{Ordering, Rmw};
 use super::emit::{Emitter, GLOBAL, GepIndex, IntPredicate, Result};
 use super::memory::carrier;
 use crate::target::Backend;
@@ -327,7 +327,8 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         let operand = self.get(value)?;
         let atomic = |e: &Emitter<'c, 'a>| {
             let pointer = access.address(e)?;
-            self.rmw_at(e, op, (pointer, ir::Space::Global), (operand, ty), Ordering::Monotonic, scope)
+            let rmw = Rmw { op, pointer, space: ir::Space::Global, value: operand, ty, scope };
+            self.rmw_at(e, rmw, Ordering::Monotonic)
         };
         match access.permitted(e)? {
             None => atomic(e),

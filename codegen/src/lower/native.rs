@@ -1,10 +1,12 @@
 //! Inline assembly and raw intrinsics.
 
-use lathe_dsl::ir::{Inst, Kernel, NativeCode, NativeForm, Op, OpNumber};
+use lathe_dsl::ir::{Inst, Kernel, NativeCode, NativeForm, Op, OpNumber, Scalar, Space};
 use lathe_dsl::target::Chip;
 use lathe_dsl::{Arch, ir};
 
+use super::emit::{GLOBAL, LDS};
 use super::{Blame, Lowering};
+use crate::llvm;
 
 /// The form that a chip uses: the first that names it or its family.
 pub fn form<'k>(forms: &'k [NativeForm], chip: &Chip) -> Option<&'k NativeForm> {
@@ -67,12 +69,35 @@ impl Lowering<'_, '_, '_> {
         let operands = args.iter().map(|a| self.get(*a)).collect::<Result<Vec<_>, _>>().map_err(blame)?;
         let types: Vec<_> = inst.results.iter().map(|r| e.ty(self.kernel.ty(*r))).collect();
         let values = match &form.code {
-            NativeCode::Asm { template, constraints } => e.asm(template, constraints, &operands, &types, form.effects),
+            NativeCode::Asm { template, constraints } => {
+                let name = |v: &ir::Value| llvm_type(self.kernel.ty(*v));
+                let (args, results): (Vec<_>, Vec<_>) =
+                    (args.iter().map(name).collect(), inst.results.iter().map(name).collect());
+                llvm::check_asm(constraints, &args, &results).map_err(blame)?;
+                e.asm(template, constraints, &operands, &types, form.effects)
+            }
             NativeCode::Intrinsic { name } => e.call_many(name, &operands, &types),
         };
         for (result, value) in inst.results.iter().zip(values.map_err(blame)?) {
             self.set(*result, value);
         }
         Ok(())
+    }
+}
+
+/// A type as LLVM's text has it.
+fn llvm_type(ty: ir::Type) -> String {
+    let scalar = match ty.scalar() {
+        Scalar::F16 => "half".to_owned(),
+        Scalar::Bf16 => "bfloat".to_owned(),
+        Scalar::F32 => "float".to_owned(),
+        Scalar::F64 => "double".to_owned(),
+        s => format!("i{}", s.bits()),
+    };
+    match ty {
+        ir::Type::Vector(_, n) => format!("<{n} x {scalar}>"),
+        ir::Type::Ptr(Space::Lds, _) => format!("ptr addrspace({LDS})"),
+        ir::Type::Ptr(Space::Global, _) | ir::Type::Buffer(_) => format!("ptr addrspace({GLOBAL})"),
+        ir::Type::Scalar(_) => scalar,
     }
 }

@@ -54,7 +54,7 @@ fn addresses_and_pointers_are_the_same() {
         let p = k.buffer::<u32, InOut>(1).ptr() + tid(k);
         let address = p.to_int() + 64;
         k.ptr_store(k.ptr_load::<u32>(address.to_ptr::<u32>()), p);
-        let bytes = p.cast::<u8>() + 3u32;
+        let bytes = p.cast::<u8>() + 8195u32;
         k.ptr_store(k.ptr_load::<u8>(bytes), p.cast::<u8>());
     };
     becomes(
