@@ -212,7 +212,7 @@ fn misuse_that_tracing_notices() {
         |k| k.if_(k.lane_id().lt(3), || k.exit_if(k.lane_id().eq(1))),
     );
     refused(LAUNCH, vec![], "{at}: `for_range_while` with step 0 never ends; the step must be at least 1", |k| {
-        drop_value(k.for_range_while(0u32, 4, 0, (), |i, ()| ((), i.lt(2))))
+        drop_value(k.for_range_while(0u32, 4, 0, k.lane_id(), |i, n| (n, i.lt(2))))
     });
     refused(LAUNCH, vec![], "{at}: `while_` carries u32, but its body hands on u32, u32", |k| {
         drop_value(k.while_(vec![k.lane_id()], |v| (v[0].lt(9), v[0]), |v| vec![v; 2]))

@@ -15,6 +15,11 @@ const STEPS: u64 = 20_000_000;
 pub enum Arg {
     Buffer(Content),
     Scalar(u64),
+    /// Device address of parameter number `of`, and so many bytes.
+    Address {
+        of: usize,
+        plus: u64,
+    },
 }
 
 /// What a launch left behind.
@@ -61,6 +66,7 @@ pub fn cpu(kernel: &Kernel, program: &Program, args: &[Arg], seed: Option<u64>) 
         .map(|(arg, buffer)| match arg {
             Arg::Buffer(_) => ArgValue::Buffer(buffer),
             Arg::Scalar(bits) => ArgValue::Scalar(*bits),
+            Arg::Address { of, plus } => ArgValue::Scalar(buffers[*of].address().wrapping_add(*plus)),
         })
         .collect();
     let options = interp::Options { seed, threads: Some(1), step_limit: Some(STEPS), ..interp::Options::default() };
@@ -88,24 +94,26 @@ pub fn gcn(kernel: &Kernel, artifact: &Artifact, args: &[Arg], seed: u64) -> Res
     };
     let object = CodeObject::load(&artifact.code, artifact.target).map_err(located)?;
     let mut memory = Memory::default();
-    let mut arguments = vec![0; kernel.abi_bytes() as usize];
     let mut addresses = vec![];
-    for ((param, arg), at) in kernel.params.iter().zip(args).zip(kernel.abi_layout().0) {
-        let value = match (param.kind, arg) {
+    for (param, arg) in kernel.params.iter().zip(args) {
+        addresses.push(match (param.kind, arg) {
             (ParamKind::Buffer { elem, len, .. }, Arg::Buffer(content)) => {
                 let data = bytes(elem, len, content);
                 let address = memory.alloc(data.len());
                 if *content != Content::Uninit {
                     memory.write(address, &data).map_err(located)?;
                 }
-                addresses.push(address);
                 address
             }
-            (_, Arg::Scalar(bits)) => {
-                addresses.push(0);
-                *bits
-            }
-            _ => return Err("an argument does not fit its parameter".to_owned()),
+            _ => 0,
+        });
+    }
+    let mut arguments = vec![0; kernel.abi_bytes() as usize];
+    for (i, (param, at)) in kernel.params.iter().zip(kernel.abi_layout().0).enumerate() {
+        let value = match args[i] {
+            Arg::Buffer(_) => addresses[i],
+            Arg::Scalar(bits) => bits,
+            Arg::Address { of, plus } => addresses[of].wrapping_add(plus),
         };
         let size = param.kind.abi_bytes() as usize;
         arguments[at as usize..][..size].copy_from_slice(&value.to_le_bytes()[..size]);

@@ -5,8 +5,10 @@ mod code;
 mod coverage;
 mod expression;
 mod format;
+mod itself;
 mod lists;
 mod machine;
+mod reference;
 mod section;
 mod snippet;
 mod values;
@@ -142,6 +144,14 @@ fn fill_in(file: &File, proposals: &[(usize, lathe_dsl::Target, Vec<String>)]) {
         }
     }
     std::fs::write(&file.path, out).expect("the file can be written");
+}
+
+#[test]
+fn the_op_reference_is_what_the_definitions_and_these_files_say() {
+    let mut failures = vec![];
+    let files = files(&mut failures);
+    failures.extend(reference::check(&files, std::env::var_os(BLESS).is_some()).err());
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
 #[test]

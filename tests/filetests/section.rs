@@ -5,7 +5,7 @@ use std::path::Path;
 
 use lathe_codegen::{Error, Options};
 use lathe_dsl::artifact::Artifact;
-use lathe_dsl::ir::{self, Access, ParamKind, Type};
+use lathe_dsl::ir::{self, Access, Agreement, FastMath, ParamKind, Type};
 use lathe_dsl::{Target, verify};
 use lathe_runtime::interp::Program;
 
@@ -82,9 +82,11 @@ impl<'a> Runner<'a> {
             }
             // The width is refused everywhere, or failed to compile: nothing to run.
             let Some(judge) = judge else { continue };
-            let prepared = self.prepare(kernel, *wave)?;
-            if !self.section.skips(Place::Cpu) {
-                self.run_cpu(kernel, judge, &prepared, outcome)?;
+            let mut prepared = self.prepare(kernel, *wave)?;
+            if !self.section.skips(Place::Cpu)
+                && let Err(failure) = self.run_cpu(kernel, judge, &mut prepared, outcome)
+            {
+                outcome.failures.push(failure);
             }
             if let Some(artifact) = artifact.filter(|_| !self.section.skips(Place::Gcn)) {
                 self.run_gcn(kernel, &artifact, &prepared, outcome);
@@ -206,20 +208,26 @@ impl<'a> Runner<'a> {
         &self,
         kernel: &ir::Kernel,
         target: Target,
-        prepared: &[Prepared<'_>],
+        prepared: &mut [Prepared<'_>],
         outcome: &mut Outcome,
     ) -> Result<(), Failure> {
         let place = format!("cpu with waves of {}", target.chip().wave);
         verify::verify(kernel, target).or_else(|e| fail(self.line(), format!("{place}: {e}")))?;
         let program = Program::new(kernel).or_else(|e| fail(self.line(), format!("{place}: {e}")))?;
-        for p in prepared.iter().filter(|p| p.launch.gcn_fault.is_none() || p.launch.fault.is_none()) {
+        let agrees = agrees(kernel);
+        let exactness = if agrees { Exactness::Bounded } else { Exactness::Exact };
+        for p in prepared.iter_mut().filter(|p| p.launch.gcn_fault.is_none() || p.launch.fault.is_none()) {
             for seed in CPU_SEEDS {
                 let place = seed.map_or(place.clone(), |s| format!("{place}, seed {s}"));
                 let before = outcome.failures.len();
                 let done = machine::cpu(kernel, &program, &p.args, seed);
-                self.judge(kernel, p, done, p.launch.fault.as_deref(), Exactness::Exact, &place, outcome);
+                let made = done.as_ref().ok().filter(|_| agrees).map(|d| d.buffers.clone());
+                self.judge(kernel, p, done, p.launch.fault.as_deref(), exactness, &place, outcome);
                 if outcome.failures.len() > before {
                     break;
+                }
+                if let Some(made) = made {
+                    p.pin(&made);
                 }
             }
         }
@@ -304,6 +312,26 @@ impl<'a> Runner<'a> {
     }
 }
 
+/// Whether every device computes the same bits.
+fn agrees(kernel: &ir::Kernel) -> bool {
+    let mut bits = kernel.fast_math == FastMath::STRICT;
+    kernel.walk(&mut |inst| bits &= !matches!(inst.op.def().agreement, Agreement::Bound(_)));
+    bits
+}
+
+impl Prepared<'_> {
+    /// From now on wants these bits where values near something are wanted.
+    fn pin(&mut self, buffers: &[Vec<u64>]) {
+        for (wants, got) in self.wants.iter_mut().zip(buffers) {
+            for (want, got) in wants.iter_mut().flatten().zip(got) {
+                if matches!(want, Want::Near { .. }) {
+                    *want = Want::Bits(*got);
+                }
+            }
+        }
+    }
+}
+
 /// Lanes of a snippet as one launch.
 fn of_lanes<'a>(
     signature: &Signature,
@@ -323,6 +351,14 @@ fn find<'l>(list: &'l [Given], name: &str) -> Option<&'l Given> {
     list.iter().find(|g| g.name == name)
 }
 
+/// `NAME` or `NAME + BYTES`.
+fn address(kernel: &ir::Kernel, text: &str) -> Result<Arg, String> {
+    let (name, plus) = text.split_once('+').unwrap_or((text, "0"));
+    let plus = plus.trim().parse().map_err(|_| format!("`{}` is no number of bytes", plus.trim()))?;
+    let of = kernel.params.iter().position(|p| p.name == name.trim() && matches!(p.kind, ParamKind::Buffer { .. }));
+    of.map(|of| Arg::Address { of, plus }).ok_or_else(|| format!("the kernel has no buffer `{}`", name.trim()))
+}
+
 fn whole<'a>(kernel: &ir::Kernel, launch: &'a Launch, wave: u32) -> Result<Prepared<'a>, Failure> {
     let mut names = HashMap::new();
     for param in &kernel.params {
@@ -335,18 +371,26 @@ fn whole<'a>(kernel: &ir::Kernel, launch: &'a Launch, wave: u32) -> Result<Prepa
     }
     // Scalars first: contents may depend on them.
     let mut known = Known { wave, ..Known::default() };
+    let mut addresses = HashMap::new();
     for param in &kernel.params {
         let Type::Scalar(scalar) = param.ty() else { continue };
         let Some(given) = find(&launch.args, param.name) else {
             return fail(launch.line, format!("no `arg` for scalar `{}`", param.name));
         };
+        if let Some(text) = given.list.strip_prefix("address ") {
+            addresses.insert(param.name, address(kernel, text).or_else(|e| fail(given.line, e))?);
+            continue;
+        }
         let bits = super::values::operand(param.ty(), &given.list).or_else(|e| fail(given.line, e))?[0];
         known.scalars.insert(param.name, (scalar, bits));
     }
     let mut args = vec![];
     for param in &kernel.params {
         args.push(match param.kind {
-            ParamKind::Scalar(_) => Arg::Scalar(known.scalars[param.name].1),
+            ParamKind::Scalar(_) => match addresses.remove(param.name) {
+                Some(address) => address,
+                None => Arg::Scalar(known.scalars[param.name].1),
+            },
             ParamKind::Buffer { elem, len, .. } => {
                 let content = match find(&launch.args, param.name) {
                     Some(given) => content(elem, len, &given.list, &known).or_else(|e| fail(given.line, e))?,

@@ -69,6 +69,7 @@ fn bin_op(op: AtomicOp, ty: IrType) -> i64 {
         AtomicOp::And => 3,
         AtomicOp::Or => 5,
         AtomicOp::Xor => 6,
+        // Floats have a loop of their own.
         AtomicOp::Max => pick(13, 7, 9),
         AtomicOp::Min => pick(14, 8, 10),
     }
@@ -153,6 +154,9 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             rmw.op = AtomicOp::Add;
         }
         self.ordered(e, order, rmw.scope, |order| {
+            if float && matches!(rmw.op, AtomicOp::Min | AtomicOp::Max) {
+                return self.extremum(e, &rmw, order);
+            }
             if let Some(old) = self.backend.own_atomic(e, &rmw)? {
                 return Ok(old);
             }
@@ -167,6 +171,37 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             }
             e.value("llvm.atomicrmw", &[rmw.pointer, rmw.value], rmw.value.r#type(), &attributes)
         })
+    }
+
+    /// Smaller or larger float, by compare-and-swap until it holds: the chips' own instructions only compare, so that a NaN
+    /// in memory would stay, and so would a zero of the wrong sign.
+    fn extremum(&self, e: &Emitter<'c, 'a>, rmw: &Rmw<'c, 'a>, order: Ordering) -> Result<Value<'c, 'a>> {
+        let (bits, ty) = (e.int(rmw.ty.bytes() * 8), e.ty(rmw.ty));
+        let scope = ("syncscope", e.string(self.backend.sync_scope(rmw.scope)));
+        let align = ("alignment", e.int_attribute(64, i64::from(rmw.ty.bytes())));
+        let relaxed = ("ordering", Ordering::Monotonic.attribute(e));
+        let seen = e.value("llvm.load", &[rmw.pointer], bits, &[align, relaxed, scope])?;
+        let again = e.op_with_regions("scf.while", &[seen], &[bits], &[], 2)?;
+        let inside = e.enter(again, 0, &[bits])?;
+        let seen = inside.param(0)?;
+        let name = if rmw.op == AtomicOp::Max { "llvm.maximumnum" } else { "llvm.minimumnum" };
+        let best = inside.float_intrinsic(name, rmw.ty, &[inside.bitcast(seen, ty)?, rmw.value], &[])?;
+        let attributes = [
+            ("success_ordering", order.attribute(e)),
+            ("failure_ordering", order.of_failure().attribute(e)),
+            scope,
+            align,
+        ];
+        let both = llvm::r#type::r#struct(e.context, &[bits, e.int(1)], false);
+        let operands = [rmw.pointer, seen, inside.bitcast(best, bits)?];
+        let both = inside.value("llvm.cmpxchg", &operands, both, &attributes)?;
+        let (old, done) = (inside.field(both, 0, bits)?, inside.field(both, 1, e.int(1))?);
+        let failed = inside.same("arith.xori", &[done, inside.int_const(1, 1)?])?;
+        inside.op("scf.condition", &[failed, old], &[], &[])?;
+        let retry = e.enter(again, 1, &[bits])?;
+        retry.op("scf.yield", &[retry.param(0)?], &[], &[])?;
+        let old: Value<'c, 'a> = again.result(0).map_err(|e| e.to_string())?.into();
+        e.bitcast(old, ty)
     }
 
     /// Compare-and-swap; the value before.

@@ -159,13 +159,32 @@ element! {
     u8 => U8, v => u64::from(v), [Plain, Bitwise, Numeric, Integer, SizedInt], [Number];
     i16 => I16, v => u64::from(v as u16), [Plain, Bitwise, Numeric, Integer, SizedInt], [Number];
     u16 => U16, v => u64::from(v), [Plain, Bitwise, Numeric, Integer, SizedInt], [Number];
-    i32 => I32, v => u64::from(v as u32), [Plain, Bitwise, Numeric, Integer, SizedInt], [Number, Atomic, AtomicInt, LoopIndex];
-    u32 => U32, v => u64::from(v), [Plain, Bitwise, Numeric, Integer, SizedInt], [Number, Atomic, AtomicInt, LoopIndex];
-    i64 => I64, v => v as u64, [Plain, Bitwise, Numeric, Integer, SizedInt], [Number, Atomic, AtomicInt, LoopIndex];
-    u64 => U64, v => v, [Plain, Bitwise, Numeric, Integer, SizedInt], [Number, Atomic, AtomicInt, LoopIndex];
-    Idx => Idx, v => v.0 as u64, [Numeric, Integer], [Number, LoopIndex];
+    i32 => I32, v => u64::from(v as u32), [Plain, Bitwise, Numeric, Integer, SizedInt], [Number];
+    u32 => U32, v => u64::from(v), [Plain, Bitwise, Numeric, Integer, SizedInt], [Number];
+    i64 => I64, v => v as u64, [Plain, Bitwise, Numeric, Integer, SizedInt], [Number];
+    u64 => U64, v => v, [Plain, Bitwise, Numeric, Integer, SizedInt], [Number];
+    Idx => Idx, v => v.0 as u64, [Numeric, Integer], [Number];
     f16 => F16, v => u64::from(v.to_bits()), [Plain, Numeric, Float, MathFloat], [Number];
     bf16 => Bf16, v => u64::from(v.to_bits()), [Plain, Numeric, Float, MathFloat], [Number];
-    f32 => F32, v => u64::from(v.to_bits()), [Plain, Numeric, Float, MathFloat, HwFloat], [Number, Atomic];
-    f64 => F64, v => v.to_bits(), [Plain, Numeric, Float], [Number, Atomic];
+    f32 => F32, v => u64::from(v.to_bits()), [Plain, Numeric, Float, MathFloat, HwFloat], [Number];
+    f64 => F64, v => v.to_bits(), [Plain, Numeric, Float], [Number];
 }
+
+// One by one, so that rustc's list of what there is reads well.
+impl Atomic for i32 {}
+impl Atomic for u32 {}
+impl Atomic for i64 {}
+impl Atomic for u64 {}
+impl Atomic for f32 {}
+impl Atomic for f64 {}
+
+impl AtomicInt for i32 {}
+impl AtomicInt for u32 {}
+impl AtomicInt for i64 {}
+impl AtomicInt for u64 {}
+
+impl LoopIndex for i32 {}
+impl LoopIndex for u32 {}
+impl LoopIndex for i64 {}
+impl LoopIndex for u64 {}
+impl LoopIndex for Idx {}

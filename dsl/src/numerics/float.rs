@@ -245,8 +245,9 @@ macro_rules! through_f32 {
     };
 }
 
-// The product of two f16 is exact in f64; the sum is rounded to odd, which the rounding to f16 then undoes.
-through_f32!(f16, |a, b, c| Self::from_f64(add_odd(a.to_f64() * b.to_f64(), c.to_f64())));
+// The product of two f16 is exact in f64; the sum is rounded to odd, so that rounding to f16 rounds once. (`f16` has a
+// `from_f64` of its own, which ignores low bits.)
+through_f32!(f16, |a, b, c| <Self as Float>::from_f64(add_odd(a.to_f64() * b.to_f64(), c.to_f64())));
 through_f32!(bf16, |a, b, c| Self::from_f32(a.to_f32().mul_add(b.to_f32(), c.to_f32())));
 
 /// The larger operand; NaN if either is NaN; −0 < +0 (IEEE 754-2019 `maximum`).

@@ -2,6 +2,7 @@
 
 use half::{bf16, f16};
 use lathe_dsl::ir::{BinaryOp, Predicate, Scalar};
+use lathe_dsl::math::{self, Host};
 use lathe_dsl::numerics::{self, Float, Int};
 
 use super::super::error::FaultKind;
@@ -43,7 +44,7 @@ macro_rules! sized {
 }
 
 macro_rules! float {
-    ($op:expr, $t:ty) => {
+    ($op:expr, $t:ty, else $rest:expr) => {
         match $op {
             BinaryOp::Add => lanes!(|x: $t, y: $t| -> $t { Float::add(x, y) }),
             BinaryOp::Sub => lanes!(|x: $t, y: $t| -> $t { Float::sub(x, y) }),
@@ -54,9 +55,13 @@ macro_rules! float {
             BinaryOp::Maxnum => lanes!(|x: $t, y: $t| -> $t { numerics::maxnum(x, y) }),
             BinaryOp::Minnum => lanes!(|x: $t, y: $t| -> $t { numerics::minnum(x, y) }),
             BinaryOp::Copysign => lanes!(|x: $t, y: $t| -> $t { Float::copysign(x, y) }),
-            _ => return None,
+            _ => $rest,
         }
     };
+}
+
+fn pow(x: f32, y: f32) -> f32 {
+    math::pow(&Host, x, y)
 }
 
 /// Whether the quotient of two indices overflows.
@@ -100,10 +105,19 @@ pub(in super::super) fn binary<const W: usize>(op: BinaryOp, s: Scalar) -> Optio
             BinaryOp::Minimum => lanes!(|x: i64, y: i64| -> i64 { x.min(y) }),
             _ => return None,
         },
-        Scalar::F16 => float!(op, f16),
-        Scalar::Bf16 => float!(op, bf16),
-        Scalar::F32 => float!(op, f32),
-        Scalar::F64 => float!(op, f64),
+        Scalar::F16 => float!(op, f16, else match op {
+            BinaryOp::Pow => lanes!(try |x: f16, y: f16| -> f16 { Ok(f16::from_f32(pow(x.to_f32(), y.to_f32()))) }),
+            _ => return None,
+        }),
+        Scalar::Bf16 => float!(op, bf16, else match op {
+            BinaryOp::Pow => lanes!(try |x: bf16, y: bf16| -> bf16 { Ok(bf16::from_f32(pow(x.to_f32(), y.to_f32()))) }),
+            _ => return None,
+        }),
+        Scalar::F32 => float!(op, f32, else match op {
+            BinaryOp::Pow => lanes!(try |x: f32, y: f32| -> f32 { Ok(pow(x, y)) }),
+            _ => return None,
+        }),
+        Scalar::F64 => float!(op, f64, else return None),
     })
 }
 

@@ -2,6 +2,7 @@
 
 use half::{bf16, f16};
 use lathe_dsl::ir::{Scalar, UnaryOp};
+use lathe_dsl::math::{self, Host};
 use lathe_dsl::numerics::{self, Float};
 
 use super::super::error::FaultKind;
@@ -41,6 +42,33 @@ macro_rules! float {
     };
 }
 
+/// An expansion in `f32` of elements of a type that is widened before and narrowed after it. Too slow to run on junk.
+macro_rules! expanded {
+    ($f:path, $t:ty, |$x:ident| $wide:expr, |$y:ident| $narrow:expr) => {
+        lanes!(try |$x: $t| -> $t {{
+            let $y = $f(&Host, $wide);
+            Ok($narrow)
+        }})
+    };
+}
+
+/// Transcendental functions: those of `f32`, rounded once more for the 16-bit types.
+macro_rules! math {
+    ($op:expr, $t:ty, |$x:ident| $wide:expr, |$y:ident| $narrow:expr, else $rest:expr) => {
+        match $op {
+            UnaryOp::Exp => expanded!(math::exp, $t, |$x| $wide, |$y| $narrow),
+            UnaryOp::Exp2 => expanded!(math::exp2, $t, |$x| $wide, |$y| $narrow),
+            UnaryOp::Log => expanded!(math::log, $t, |$x| $wide, |$y| $narrow),
+            UnaryOp::Log2 => expanded!(math::log2, $t, |$x| $wide, |$y| $narrow),
+            UnaryOp::Sin => expanded!(math::sin, $t, |$x| $wide, |$y| $narrow),
+            UnaryOp::Cos => expanded!(math::cos, $t, |$x| $wide, |$y| $narrow),
+            UnaryOp::Tanh => expanded!(math::tanh, $t, |$x| $wide, |$y| $narrow),
+            UnaryOp::Erf => expanded!(math::erf, $t, |$x| $wide, |$y| $narrow),
+            _ => $rest,
+        }
+    };
+}
+
 /// `op` of elements of type `s`; `None` if there is no such thing.
 pub(in super::super) fn unary<const W: usize>(op: UnaryOp, s: Scalar) -> Option<Fn1<W>> {
     Some(match s {
@@ -61,10 +89,10 @@ pub(in super::super) fn unary<const W: usize>(op: UnaryOp, s: Scalar) -> Option<
             UnaryOp::Abs => lanes!(try |x: i64| -> i64 { x.checked_abs().ok_or(FaultKind::IndexOverflow) }),
             _ => return None,
         },
-        Scalar::F16 => float!(op, f16, else return None),
-        Scalar::Bf16 => float!(op, bf16, else return None),
+        Scalar::F16 => float!(op, f16, else math!(op, f16, |x| x.to_f32(), |y| f16::from_f32(y), else return None)),
+        Scalar::Bf16 => float!(op, bf16, else math!(op, bf16, |x| x.to_f32(), |y| bf16::from_f32(y), else return None)),
         Scalar::F64 => float!(op, f64, else return None),
-        Scalar::F32 => float!(op, f32, else return hardware(op)),
+        Scalar::F32 => float!(op, f32, else math!(op, f32, |x| x, |y| y, else return hardware(op))),
     })
 }
 

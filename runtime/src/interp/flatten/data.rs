@@ -58,7 +58,7 @@ impl<const W: usize> Flattener<'_, W> {
                 self.defined(op.def(), ty)?;
                 let a = self.typed(*a, ty)?;
                 let Some(f) = alu::unary(*op, ty.scalar()) else {
-                    return self.malformed(format!("`{op}` of {ty} is not executed yet"));
+                    return self.malformed(format!("`{op}` of {ty}"));
                 };
                 let dst = self.define(v)?;
                 self.emit(Instr::Map1 { dst, a, f, n });

@@ -35,7 +35,7 @@ impl<const W: usize> Flattener<'_, W> {
             Op::PtrLoad { pointer, memory } => {
                 let (v, ty) = self.result(inst)?;
                 let (pointer, space, width) = self.access(*pointer, ty)?;
-                let (n, align) = (ty.lanes(), self.alignment(memory, width)?);
+                let (n, align) = (ty.lanes(), self.alignment(memory, ty)?);
                 let dst = self.define(v)?;
                 self.ordered(memory.order, |f, ordered| {
                     f.emit(match space {
@@ -48,7 +48,7 @@ impl<const W: usize> Flattener<'_, W> {
                 self.no_result(inst)?;
                 let (value, ty) = self.data(*value)?;
                 let (pointer, space, width) = self.access(*pointer, ty)?;
-                let (n, align) = (ty.lanes(), self.alignment(memory, width)?);
+                let (n, align) = (ty.lanes(), self.alignment(memory, ty)?);
                 self.ordered(memory.order, |f, ordered| {
                     f.emit(match space {
                         Space::Lds => Instr::LdsStore { value, pointer, width, n, align },
@@ -229,8 +229,10 @@ impl<const W: usize> Flattener<'_, W> {
     }
 
     /// What the address must be a multiple of.
-    fn alignment(&self, memory: &Memory, width: Width) -> Result<u32, Error> {
-        let align = memory.align.unwrap_or(width.bytes());
+    fn alignment(&self, memory: &Memory, ty: Type) -> Result<u32, Error> {
+        // What is atomic is so as a whole.
+        let natural = if memory.order == Order::Plain { ty.scalar().bytes() } else { ty.bytes() };
+        let align = memory.align.unwrap_or(natural);
         self.require(align.is_power_of_two(), || format!("an alignment of {align}"))?;
         Ok(align)
     }
