@@ -1,6 +1,7 @@
 //! Tests across crates. One binary, a file a promise.
 
 mod differential;
+mod filetests;
 mod gcn;
 mod golden;
 mod isolated;

@@ -197,6 +197,9 @@ fn stages(kernel: &Kernel, target: Target, options: &Options, stop: Stop, clock:
     }
 
     clock.stage(Stage::Passes, || mlir.run(&mut module, &backend.pipeline(target)))?;
+    if lower::has_loop_hints(kernel) {
+        mlir.keep_loop_hints(&mut module);
+    }
 
     let llvm = Llvm::new();
     let (machine, unit) = clock.stage(Stage::Llvm, || -> Result<_, Blame> {

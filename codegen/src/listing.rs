@@ -73,13 +73,14 @@ pub(crate) fn decode(target: Target, code: &[u8], address: u64) -> Result<Vec<St
 
 /// Instructions of the entry's body.
 pub(crate) fn ptx(text: &str) -> Vec<String> {
-    let mut body = false;
+    // Calls and inline assembly have braces of their own.
+    let mut depth = 0u32;
     let mut instructions = vec![];
     for line in text.lines().map(|l| l.split("//").next().unwrap_or("").trim()) {
         match line {
-            "{" => body = true,
-            "}" => body = false,
-            _ if body && line.ends_with(';') && !line.starts_with('.') => instructions.push(line.to_owned()),
+            "{" => depth += 1,
+            "}" => depth = depth.saturating_sub(1),
+            _ if depth > 0 && line.ends_with(';') && !line.starts_with('.') => instructions.push(line.to_owned()),
             _ => {}
         }
     }
@@ -104,5 +105,7 @@ mod tests {
         let text =
             ".visible .entry k(\n)\n{\n\t.reg .b32 %r<3>;\n\tmov.u32 %r1, %tid.x; // why\n\t@%p1 bra L;\nL:\n\tret;\n}";
         assert_eq!(ptx(text), ["mov.u32 %r1, %tid.x;", "@%p1 bra L;", "ret;"]);
+        let text = ".entry k()\n{\n\tnot.b32 %r1, %r2;\n\t{\n\tcall f;\n\t}\n\tret;\n}\n\texit;";
+        assert_eq!(ptx(text), ["not.b32 %r1, %r2;", "call f;", "ret;"]);
     }
 }

@@ -12,6 +12,7 @@ use inkwell::llvm_sys::core::{
     LLVMContextSetDiagnosticHandler, LLVMDisposeMessage, LLVMGetDiagInfoDescription, LLVMGetDiagInfoSeverity,
 };
 use inkwell::llvm_sys::prelude::LLVMDiagnosticInfoRef;
+use inkwell::memory_buffer::MemoryBuffer;
 use inkwell::module::Module;
 use inkwell::passes::PassBuilderOptions;
 use inkwell::targets::{
@@ -171,6 +172,36 @@ impl Deref for Machine {
 
     fn deref(&self) -> &TargetMachine {
         &self.machine
+    }
+}
+
+/// Whether inline assembly with these constraints can have these types, as LLVM's own parser of its text form decides.
+/// Made in memory, LLVM would not ask, and its code generators trip over what it refuses.
+pub fn check_asm(constraints: &str, args: &[String], results: &[String]) -> Result<(), String> {
+    let result = match results {
+        [] => "void".to_owned(),
+        [one] => one.clone(),
+        several => format!("{{ {} }}", several.join(", ")),
+    };
+    let params: Vec<String> = args.iter().enumerate().map(|(i, t)| format!("{t} %a{i}")).collect();
+    let params = params.join(", ");
+    let escaped: String = constraints.bytes().map(|b| format!("\\{b:02X}")).collect();
+    let name = if results.is_empty() { "" } else { "%r = " };
+    let text = format!(
+        "define void @f({params}) {{\n  {name}call {result} asm \"\", \"{escaped}\"({params})\n  ret void\n}}\n"
+    );
+    let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "constraints");
+    match Context::create().create_module_from_ir(buffer) {
+        Ok(_) => Ok(()),
+        Err(e) => {
+            // The line it quotes is none of the author's.
+            let said = e.to_string();
+            let reason = said.lines().next().and_then(|l| l.rsplit("error: ").next()).unwrap_or("").to_owned();
+            Err(format!(
+                "constraints \"{constraints}\" with operands ({}) and result {result}: {reason}",
+                args.join(", ")
+            ))
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use melior::Context;
 use melior::diagnostic::{Diagnostic, DiagnosticSeverity};
 use melior::dialect::DialectRegistry;
 use melior::ir::Module;
-use melior::ir::operation::OperationLike;
+use melior::ir::operation::{OperationLike, OperationMutLike, WalkOrder, WalkResult};
 use melior::pass::PassManager;
 use melior::utility::{
     parse_pass_pipeline, register_all_dialects, register_all_llvm_translations, register_all_passes,
@@ -64,6 +64,20 @@ impl Mlir {
         let fine = passes.run(module).is_ok();
         self.outcome(fine, "an MLIR pass failed")?;
         self.verify(module)
+    }
+
+    /// Puts what a loop says about unrolling where LLVM's dialect looks for it: MLIR's conversion of `cf` leaves it behind
+    /// under the name that it had outside.
+    pub fn keep_loop_hints(&self, module: &mut Module<'_>) {
+        const OUTSIDE: &str = "llvm.loop_annotation";
+        module.as_operation_mut().walk_mut(WalkOrder::PreOrder, |mut operation| {
+            if let Ok(annotation) = operation.attribute(OUTSIDE)
+                && operation.name().as_string_ref().as_str() == Ok("llvm.br")
+            {
+                operation.set_attribute("loop_annotation", annotation);
+            }
+            WalkResult::Advance
+        });
     }
 
     /// Fails with what MLIR said, even if it claims success.

@@ -202,3 +202,57 @@ fn more_arguments_than_a_launch_can_pass() {
     let message = traced(LAUNCH, params(129), |_| ()).unwrap_err();
     assert_eq!(message, "129 arguments take more than the 1024 bytes that one launch can pass");
 }
+
+#[test]
+fn misuse_that_tracing_notices() {
+    refused(
+        LAUNCH,
+        vec![],
+        "{at}: `exit_if` inside a region; it is allowed at the kernel's top level only, use `if_` here",
+        |k| k.if_(k.lane_id().lt(3), || k.exit_if(k.lane_id().eq(1))),
+    );
+    refused(LAUNCH, vec![], "{at}: `for_range_while` with step 0 never ends; the step must be at least 1", |k| {
+        drop_value(k.for_range_while(0u32, 4, 0, k.lane_id(), |i, n| (n, i.lt(2))))
+    });
+    refused(LAUNCH, vec![], "{at}: `while_` carries u32, but its body hands on u32, u32", |k| {
+        drop_value(k.while_(vec![k.lane_id()], |v| (v[0].lt(9), v[0]), |v| vec![v; 2]))
+    });
+    refused(LAUNCH, vec![], "{at}: a logical group of 16 lanes; allowed are 32 and 64", |k| drop_value(k.lanes(16)));
+    refused(LAUNCH, vec![], "{at}: butterfly over distance 64; allowed are powers of two below 64", |k| {
+        drop_value(k.lanes(64).lane_index().butterfly([64], ButterflyOp::Add))
+    });
+    refused(LAUNCH, vec![], "{at}: shuffle_xor by 40 in a group of 32 lanes", |k| {
+        drop_value(k.lanes(32).lane_index().shuffle_xor(40))
+    });
+    refused(LAUNCH, vec![], "{at}: a value of a group of 32 lanes with one of a group of 64", |k| {
+        drop_value(k.lanes(32).lane_index().zip(k.lanes(64).lane_index(), |a, b| a + b))
+    });
+    refused(LAUNCH, vec![], "{at}: part 1 of a value with 1", |k| drop_value(k.lanes(64).lane_index().part(1)));
+    refused(LAUNCH, vec![], "{at}: 3 elements from element 2 on, of a vector of 4 elements", |k| {
+        drop_value(k.filled::<f32, 4>(1.0).slice::<3>(2))
+    });
+    let expected = "{at}: 0.1 is not exact in bf16 (nearest is 0.100097656); write `bf16::from_f32(0.1)` to round it";
+    refused(LAUNCH, vec![], expected, |k| drop_value(k.constant(bf16::ONE) * 0.1));
+    refused(LAUNCH, vec![], "{at}: LDS array `a` of u64 aligned to 4; allowed are powers of two from 8 to 4096", |k| {
+        drop_value(k.lds_aligned::<u64>("a", 4, 4))
+    });
+}
+
+#[test]
+fn options_that_the_verifier_refuses_at_the_authors_call() {
+    refused(LAUNCH, vec![], "{at}: butterfly over distance 3; allowed are powers of two below 8", |k| {
+        drop_value(k.lane_id().butterfly([3], ButterflyOp::Add))
+    });
+    refused(LAUNCH, vec![], "{at}: a group of 48 lanes; allowed are powers of two up to 64, the wave of gfx950", |k| {
+        drop_value(k.lane_id().shuffle_idx(0, 48))
+    });
+    refused(LAUNCH, vec![], "{at}: vmcnt 99; allowed are 0 to 63", |k| k.s_waitcnt(Waitcnt::new().vmcnt(99)));
+    let expected = "{at}: uses a value that is not among the arguments of its `native`; pass it as one";
+    refused(LAUNCH, vec![], expected, |k| {
+        let lane = k.lane_id();
+        drop_value(k.native(lane, [], |x| x + lane))
+    });
+    refused(LAUNCH, buffer(64, Access::Read), "{at}: stores to buffer `x`, which is declared as only read", |k| {
+        k.ptr_store(k.constant(1.0f32), k.buffer::<f32, lathe_dsl::kernel::In>(0).ptr() + 3)
+    });
+}

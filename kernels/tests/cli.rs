@@ -212,7 +212,10 @@ fn wrong_requests_are_one_line_and_status_2() {
     wrong(&["compile", "mla_combine", "--target", "gfx950", "--emit", "elf"], &["'elf'", "kir, mlir, llvm, asm, obj"]);
     let nowhere = ["compile", "mla_combine", "--target", "gfx950", "--emit", "asm", "-o", "/nonexistent/file"];
     wrong(&nowhere, &["cannot write /nonexistent/file", "No such file"]);
-    wrong(&[], &["no command given", "list, run, compile, warm, bundle, cache, env, doctor", "`lathe --help`"]);
+    wrong(
+        &[],
+        &["no command given", "list, run, compile, opt, interp, warm, bundle, cache, env, doctor", "`lathe --help`"],
+    );
     wrong(&["bundle"], &["no command given", "commands: build, list", "`lathe bundle --help`"]);
     wrong(&["cache"], &["no command given", "commands: stats, verify, clear", "`lathe cache --help`"]);
     wrong(&["fly"], &["'fly'"]);
@@ -520,4 +523,123 @@ fn a_reader_who_has_seen_enough_is_no_crash() {
 fn a_field_is_set_once() {
     wrong(&["run", "mla_combine", "--set", "ranks=2", "--set", "ranks=4"], &["ranks is set twice"]);
     wrong(&["run", "mla_combine", "--set", "ranks=+8"], &["ranks=+8", "one of 1, 2, 4, 8"]);
+}
+
+/// Doubles what is below `n`; the last lane reads past the end if there are fewer elements than lanes.
+const DOUBLE: &str = "kernel_ir 2
+kernel @double wave 64 grid 1x1x1 block 64x1x1 {
+  param %x x: buffer<f32> len 64 read align 4
+  param %y y: buffer<f32> len 64 write align 4
+  param %n n: u32
+  %i: u32 = thread_id x
+  %c: bool = cmp_lt %i, %n
+  %v: f32 = buffer_load %x, %i
+  %s: f32 = add %v, %v
+  %r: f32 = select %c, %s, %v
+  buffer_store %r, %y, %i
+}
+";
+
+#[test]
+fn opt_compiles_a_text_file_to_every_form() {
+    let folder = Folder::new();
+    let file = folder.file("double.kir", DOUBLE);
+    let narrow = folder.file("narrow.kir", &DOUBLE.replace("wave 64", "wave 32"));
+    for (path, args, head) in [
+        (&file, &["--emit", "kir"][..], "kernel_ir 2\nkernel @double wave 64 grid 1x1x1"),
+        (&file, &["--emit", "mlir"], "gpu.module"),
+        (&file, &["--emit", "llvm", "--target", "gfx942"], "\"target-cpu\"=\"gfx942\""),
+        (&file, &["--emit", "asm"], "v_add_f32"),
+        (&file, &["--emit", "obj"], "\x7fELF"),
+        (&narrow, &["--emit", "asm"], "gfx1201"),
+        (&narrow, &["--emit", "asm", "--target", "sm_90"], ".visible .entry double("),
+    ] {
+        let out = lathe(&[&["opt", path.as_str()], args].concat());
+        assert!(out.status.success(), "{args:?}: {}", text(&out.stderr));
+        assert!(out.stdout.windows(head.len()).any(|w| w == head.as_bytes()), "{args:?}");
+        assert!(text(&out.stderr).starts_with("double for "), "the record goes to standard error then");
+    }
+    // What is printed reads back.
+    let printed = lathe(&["opt", &file, "--emit", "kir"]).stdout;
+    let again = folder.file("again.kir", text(&printed));
+    assert_eq!(lathe(&["opt", &again, "--emit", "kir"]).stdout, printed);
+    let record = json(&["opt", &file, "--json"]);
+    assert_eq!((&record["target"], &record["kernel"]), (&"gfx950".into(), &"double".into()));
+    assert!(record["vgpr"].as_u64().is_some_and(|n| n > 0), "{record}");
+}
+
+#[test]
+fn interp_runs_a_text_file_and_shows_what_it_wrote() {
+    let folder = Folder::new();
+    let file = folder.file("double.kir", DOUBLE);
+    let bytes: Vec<u8> = (0..64u8).flat_map(|i| f32::from(i / 4).to_le_bytes()).collect();
+    std::fs::write(folder.path("x.bin"), bytes).expect("a file");
+    let x = format!("x=@{}", folder.path("x.bin"));
+    for extra in [&[][..], &["--seed", "5", "--threads", "2"], &["--target", "gfx942"]] {
+        let out = lathe(&[&["interp", &file, "--arg", &x, "--arg", "n=6"], extra].concat());
+        assert!(out.status.success(), "{}", text(&out.stderr));
+        let line = "y: f32[64] 0.0 x4 2.0 x2 1.0 x2 2.0 x4 3.0 x4 4.0 x4 5.0 x4 6.0 x4 7.0 x4 8.0 x4 9.0 x4 10.0 x4 \
+                    11.0 x4 12.0 x4 13.0 x4 and 4 more\n";
+        assert_eq!(text(&out.stdout), line);
+    }
+    let zeros = lathe(&["interp", &file, "--arg", "x=zeros", "--arg", "n=0"]);
+    assert_eq!(text(&zeros.stdout), "y: f32[64] 0.0 x64\n");
+    let iota = lathe(&["interp", &file, "--arg", "x=iota", "--arg", "n=2"]);
+    assert!(text(&iota.stdout).starts_with("y: f32[64] 0.0 2.0 x2 3.0 4.0"), "{}", text(&iota.stdout));
+
+    let small = DOUBLE.replace("x: buffer<f32> len 64", "x: buffer<f32> len 3");
+    let small = folder.file("small.kir", &small.replace("64x1x1", "4x1x1"));
+    let out = lathe(&["interp", &small, "--arg", "x=1.5,-0.0,nan", "--arg", "n=9", "--full"]);
+    assert_eq!(out.status.code(), Some(1), "a finding is no success");
+    let printed = text(&out.stdout);
+    for part in ["y: f32[64] 3.0 -0.0 0x7fc00000 0.0", "finding  ", "small.kir:8:3: read of buffer `x` at bytes 12..16"]
+    {
+        assert!(printed.contains(part), "{part} in\n{printed}");
+    }
+    let endless = DOUBLE.replace("%c: bool = cmp_lt %i, %n", "%q: u32 = div_floor %n, %n %c: bool = cmp_lt %i, %q");
+    let out = lathe(&["interp", &folder.file("fault.kir", &endless), "--arg", "x=zeros", "--arg", "n=0"]);
+    assert_eq!((out.status.code(), text(&out.stdout)), (Some(1), ""));
+    for part in ["fault.kir:7:3: integer division by zero", "lane 0"] {
+        assert!(text(&out.stderr).contains(part), "{}", text(&out.stderr));
+    }
+}
+
+#[test]
+fn wrong_text_files_and_arguments_are_one_line_and_status_2() {
+    let folder = Folder::new();
+    let file = folder.file("double.kir", DOUBLE);
+    for verb in ["opt", "interp"] {
+        wrong(&[verb], &["<FILE>"]);
+        wrong(&[verb, "/nonexistent/k.kir"], &["cannot read /nonexistent/k.kir", "No such file"]);
+        let mut other = |name: &str, old: &str, new: &str, wanted: &[&str]| {
+            wrong(&[verb, &folder.file(name, &DOUBLE.replace(old, new))], wanted);
+        };
+        other(
+            "a.kir",
+            "add %v, %v",
+            "add %v, %w",
+            &["a.kir:9:21: found `%w` where a value that is defined before is wanted"],
+        );
+        other("b.kir", "kernel_ir 2", "kernel_ir 1", &["b.kir:1:1: found `kernel_ir 1`", "`kernel_ir 2`"]);
+        other("c.kir", "add %v, %v", "add %v, %i", &["is refused", "c.kir:9:3: ", "u32"]);
+        other("d.kir", "wave 64", "wave 48", &["kernel `double` is for waves of 48; chips have waves of 64 or 32"]);
+        wrong(&[verb, &file, "--target", "sm_90"], &["is refused", "waves of 64", "sm_90 has waves of 32"]);
+        wrong(&[verb, &file, "--target", "gfx9"], &["unknown target `gfx9`"]);
+        std::fs::write(folder.path("binary.kir"), [0xFF, 0xFE]).expect("a file");
+        wrong(&[verb, &folder.path("binary.kir")], &["cannot read", "UTF-8"]);
+    }
+    let interp = |args: &[&str], wanted: &[&str]| {
+        let args: Vec<&str> = args.iter().flat_map(|a| ["--arg", a]).collect();
+        wrong(&[&["interp", file.as_str()], args.as_slice()].concat(), wanted);
+    };
+    interp(&["n=1"], &["argument `x` is missing", "64 elements of f32"]);
+    interp(&["x=zeros"], &["argument `n` is missing", "u32"]);
+    interp(&["x=zeros", "n=-1"], &["argument `n` is `-1` where a number of type u32 is wanted"]);
+    interp(&["x=1,2", "n=1"], &["argument `x` has 8 bytes; 64 elements of f32, 4 bytes each, are wanted"]);
+    interp(&["x=1,b", "n=1"], &["argument `x` is `b` where a number of type f32 is wanted"]);
+    interp(&["x=@/nonexistent/x", "n=1"], &["argument `x` cannot be read from /nonexistent/x"]);
+    interp(&["x=zeros", "n=1", "m=2"], &["`double` has no parameter `m`; it has: x, y, n"]);
+    interp(&["x=zeros", "n=1", "n=2"], &["argument `n` is given twice"]);
+    interp(&["x"], &["NAME=VALUE"]);
+    wrong(&["interp", &file, "--threads", "0"], &["--threads"]);
 }

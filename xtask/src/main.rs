@@ -18,7 +18,7 @@ usage: cargo xtask VERB
 
   demo          install what is missing, build, combine the shards of a decode step on the CPU device
   test          install what is missing; formatting, lints, documentation, all tests
-  bless         accept golden IR and the other snapshots as they are now
+  bless         accept golden IR and the other snapshots as they are now; fill in the file tests' lines `TARGET: ?`
   gcn-coverage  hold the instructions of every golden AMD object against those that device gcn executes";
 
 /// Crates that must build, test and document on a machine without LLVM, as they are without their feature `jit`.
@@ -108,7 +108,8 @@ fn integration_tests(filter: &str, insta_update: &str) -> Result<(), String> {
     if !tests().arg("--list").output()?.contains(": test") {
         return Err(format!("no test of lathe-tests is called {filter}"));
     }
-    tests().arg("--nocapture").env("INSTA_UPDATE", insta_update).run()
+    let tests = tests().arg("--nocapture").env("INSTA_UPDATE", insta_update);
+    if insta_update == "always" { tests.env("LATHE_BLESS", "1") } else { tests }.run()
 }
 
 /// Lets loom run the JIT's single flight in every interleaving of its threads. Its own target folder: `--cfg loom` is a flag

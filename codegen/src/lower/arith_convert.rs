@@ -20,8 +20,9 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             (Scalar::Bool, b) if b.is_int() => self.emit.value("arith.extui", &[v], self.emit.ty(to), &[]),
             (a, b) if a.is_int() && b.is_int() => {
                 // An index that is wanted as an unsigned number is not negative.
-                let signed = a.is_signed()
-                    && !(self.kernel.ty(x).scalar() == Scalar::Idx && !self.kernel.ty(result).scalar().is_signed());
+                let positive =
+                    self.kernel.ty(x).scalar() == Scalar::Idx && !self.kernel.ty(result).scalar().is_signed();
+                let signed = a.is_signed() && !positive;
                 self.resize(v, from, to, signed)
             }
             (a, b) if a.is_int() && b.is_float() => self.int_to_float(v, from, to),

@@ -65,13 +65,31 @@ fn bin_op(op: AtomicOp, ty: IrType) -> i64 {
     match op {
         AtomicOp::Xchg => 0,
         AtomicOp::Add => pick(11, 1, 1),
-        AtomicOp::Sub => pick(11, 2, 2),
+        AtomicOp::Sub => pick(12, 2, 2),
         AtomicOp::And => 3,
         AtomicOp::Or => 5,
         AtomicOp::Xor => 6,
+        // Floats have a loop of their own.
         AtomicOp::Max => pick(13, 7, 9),
         AtomicOp::Min => pick(14, 8, 10),
     }
+}
+
+/// A read-modify-write.
+#[derive(Clone, Copy)]
+pub struct Rmw<'c, 'a> {
+    /// What is done.
+    pub op: AtomicOp,
+    /// Where.
+    pub pointer: Value<'c, 'a>,
+    /// In which memory.
+    pub space: Space,
+    /// With what.
+    pub value: Value<'c, 'a>,
+    /// Its type.
+    pub ty: IrType,
+    /// Among whom.
+    pub scope: Scope,
 }
 
 impl<'c, 'a> Lowering<'c, 'a, '_> {
@@ -121,36 +139,74 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         order: Order,
         scope: Scope,
     ) -> Result<Value<'c, 'a>> {
-        let place = (self.get(pointer)?, self.space(pointer)?);
-        let value = (self.get(value)?, self.kernel.ty(value));
-        self.rmw_at(&self.emit, op, place, value, atomic(order)?, scope)
+        let rmw = Rmw {
+            op,
+            pointer: self.get(pointer)?,
+            space: self.space(pointer)?,
+            value: self.get(value)?,
+            ty: self.kernel.ty(value),
+            scope,
+        };
+        self.rmw_at(&self.emit, rmw, atomic(order)?)
     }
 
     /// The same at a place.
-    pub(super) fn rmw_at(
-        &self,
-        e: &Emitter<'c, 'a>,
-        op: AtomicOp,
-        (pointer, space): (Value<'c, 'a>, Space),
-        (value, ty): (Value<'c, 'a>, IrType),
-        order: Ordering,
-        scope: Scope,
-    ) -> Result<Value<'c, 'a>> {
-        let float = ty.scalar().is_float();
-        // Adding the negated operand is the same, and what the chips have.
-        let value = if float && op == AtomicOp::Sub { e.same("arith.negf", &[value])? } else { value };
-        self.ordered(e, order, scope, |order| {
-            let mut attributes: Vec<Named<'c>> = vec![
-                ("bin_op", e.int_attribute(64, bin_op(op, ty))),
-                ("ordering", order.attribute(e)),
-                ("syncscope", e.string(self.backend.sync_scope(scope))),
-                ("alignment", e.int_attribute(64, i64::from(ty.bytes()))),
-            ];
-            if space == Space::Global && float {
-                attributes.extend(self.backend.float_atomic_attributes(e, scope));
+    pub(super) fn rmw_at(&self, e: &Emitter<'c, 'a>, mut rmw: Rmw<'c, 'a>, order: Ordering) -> Result<Value<'c, 'a>> {
+        let float = rmw.ty.scalar().is_float();
+        if float && rmw.op == AtomicOp::Sub {
+            // Adding the negated operand is the same, and what the chips have.
+            rmw.value = e.same("arith.negf", &[rmw.value])?;
+            rmw.op = AtomicOp::Add;
+        }
+        self.ordered(e, order, rmw.scope, |order| {
+            if float && matches!(rmw.op, AtomicOp::Min | AtomicOp::Max) {
+                return self.extremum(e, &rmw, order);
             }
-            e.value("llvm.atomicrmw", &[pointer, value], value.r#type(), &attributes)
+            if let Some(old) = self.backend.own_atomic(e, &rmw)? {
+                return Ok(old);
+            }
+            let mut attributes: Vec<Named<'c>> = vec![
+                ("bin_op", e.int_attribute(64, bin_op(rmw.op, rmw.ty))),
+                ("ordering", order.attribute(e)),
+                ("syncscope", e.string(self.backend.sync_scope(rmw.scope))),
+                ("alignment", e.int_attribute(64, i64::from(rmw.ty.bytes()))),
+            ];
+            if rmw.space == Space::Global && float {
+                attributes.extend(self.backend.float_atomic_attributes(e, rmw.scope));
+            }
+            e.value("llvm.atomicrmw", &[rmw.pointer, rmw.value], rmw.value.r#type(), &attributes)
         })
+    }
+
+    /// Smaller or larger float, by compare-and-swap until it holds: the chips' own instructions only compare, so that a NaN
+    /// in memory would stay, and so would a zero of the wrong sign.
+    fn extremum(&self, e: &Emitter<'c, 'a>, rmw: &Rmw<'c, 'a>, order: Ordering) -> Result<Value<'c, 'a>> {
+        let (bits, ty) = (e.int(rmw.ty.bytes() * 8), e.ty(rmw.ty));
+        let scope = ("syncscope", e.string(self.backend.sync_scope(rmw.scope)));
+        let align = ("alignment", e.int_attribute(64, i64::from(rmw.ty.bytes())));
+        let relaxed = ("ordering", Ordering::Monotonic.attribute(e));
+        let seen = e.value("llvm.load", &[rmw.pointer], bits, &[align, relaxed, scope])?;
+        let again = e.op_with_regions("scf.while", &[seen], &[bits], &[], 2)?;
+        let inside = e.enter(again, 0, &[bits])?;
+        let seen = inside.param(0)?;
+        let name = if rmw.op == AtomicOp::Max { "llvm.maximumnum" } else { "llvm.minimumnum" };
+        let best = inside.float_intrinsic(name, rmw.ty, &[inside.bitcast(seen, ty)?, rmw.value], &[])?;
+        let attributes = [
+            ("success_ordering", order.attribute(e)),
+            ("failure_ordering", order.of_failure().attribute(e)),
+            scope,
+            align,
+        ];
+        let both = llvm::r#type::r#struct(e.context, &[bits, e.int(1)], false);
+        let operands = [rmw.pointer, seen, inside.bitcast(best, bits)?];
+        let both = inside.value("llvm.cmpxchg", &operands, both, &attributes)?;
+        let (old, done) = (inside.field(both, 0, bits)?, inside.field(both, 1, e.int(1))?);
+        let failed = inside.same("arith.xori", &[done, inside.int_const(1, 1)?])?;
+        inside.op("scf.condition", &[failed, old], &[], &[])?;
+        let retry = e.enter(again, 1, &[bits])?;
+        retry.op("scf.yield", &[retry.param(0)?], &[], &[])?;
+        let old: Value<'c, 'a> = again.result(0).map_err(|e| e.to_string())?.into();
+        e.bitcast(old, ty)
     }
 
     /// Compare-and-swap; the value before.

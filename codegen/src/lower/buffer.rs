@@ -6,7 +6,7 @@ use melior::dialect::llvm;
 use melior::ir::{Type, Value, ValueLike};
 
 use super::Lowering;
-use super::atomic::Ordering;
+use super::atomic::{Ordering, Rmw};
 use super::emit::{Emitter, GLOBAL, GepIndex, IntPredicate, Result};
 use super::memory::carrier;
 use crate::target::Backend;
@@ -245,9 +245,10 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             true => None,
             false => Some(e.resize(self.get(bytes)?, self.work_type(&[bytes]).scalar().bits(), 64, false)?),
         };
-        let elem = self.kernel.ty(result).scalar().bytes();
+        // What the element promises, or what is known of the address.
+        let align = 1 << self.facts.get(result).zeros.min(12);
         let extent = Extent { value, min, max };
-        let buffer = Buffer::open(&e, self.backend, pointer, extent, u64::from(elem))?;
+        let buffer = Buffer::open(&e, self.backend, pointer, extent, align)?;
         self.buffers.insert(result, buffer);
         self.set(result, buffer.handle);
         Ok(())
@@ -326,7 +327,8 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         let operand = self.get(value)?;
         let atomic = |e: &Emitter<'c, 'a>| {
             let pointer = access.address(e)?;
-            self.rmw_at(e, op, (pointer, ir::Space::Global), (operand, ty), Ordering::Monotonic, scope)
+            let rmw = Rmw { op, pointer, space: ir::Space::Global, value: operand, ty, scope };
+            self.rmw_at(e, rmw, Ordering::Monotonic)
         };
         match access.permitted(e)? {
             None => atomic(e),

@@ -371,6 +371,13 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
     }
 }
 
+/// Whether any loop says how it is to be unrolled.
+pub fn has_loop_hints(kernel: &ir::Kernel) -> bool {
+    let mut any = false;
+    kernel.walk(&mut |inst| any |= matches!(inst.op, Op::For { unroll, .. } if unroll != Unroll::Auto));
+    any
+}
+
 /// What LLVM's unroller is told.
 fn annotation(unroll: Unroll) -> Option<&'static str> {
     match unroll {

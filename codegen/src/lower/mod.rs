@@ -38,6 +38,8 @@ use self::emit::{Emitter, GLOBAL, Result};
 use self::uniform::Uniform;
 use crate::target::Backend;
 
+pub use self::control::has_loop_hints;
+
 /// What went wrong, and at which operation.
 #[derive(Debug)]
 pub struct Blame {

@@ -1,10 +1,12 @@
 //! Inline assembly and raw intrinsics.
 
-use lathe_dsl::ir::{Inst, Kernel, NativeCode, NativeForm, Op, OpNumber, Scalar, Type as IrType};
+use lathe_dsl::ir::{Inst, Kernel, NativeCode, NativeForm, Op, OpNumber, Scalar, Space};
 use lathe_dsl::target::Chip;
 use lathe_dsl::{Arch, ir};
 
+use super::emit::{GLOBAL, LDS};
 use super::{Blame, Lowering};
+use crate::llvm;
 
 /// The form that a chip uses: the first that names it or its family.
 pub fn form<'k>(forms: &'k [NativeForm], chip: &Chip) -> Option<&'k NativeForm> {
@@ -53,9 +55,6 @@ impl Lowering<'_, '_, '_> {
         let blame = |message| Blame { op: Some(inst.number), message };
         let Some(form) = form(forms, self.backend.chip()) else {
             for (param, arg) in meaning.params.iter().zip(args) {
-                if let Some(buffer) = self.buffers.get(arg).copied() {
-                    self.buffers.insert(*param, buffer);
-                }
                 let value = self.get_as(*arg, *param).map_err(blame)?;
                 self.set(*param, value);
             }
@@ -67,26 +66,38 @@ impl Lowering<'_, '_, '_> {
             return Ok(());
         };
         let e = self.emit;
-        let operands = args.iter().map(|a| match self.kernel.ty(*a) {
-            // Assembly and intrinsics know addresses, not descriptors.
-            IrType::Buffer(_) => self.buffers.get(a).map(|b| b.pointer).ok_or_else(|| format!("{a:?} is no buffer")),
-            ty => self.get_in(*a, outside(ty)),
-        });
-        let operands = operands.collect::<Result<Vec<_>, _>>().map_err(blame)?;
-        let types: Vec<_> = inst.results.iter().map(|r| e.ty(outside(self.kernel.ty(*r)))).collect();
+        let operands = args.iter().map(|a| self.get(*a)).collect::<Result<Vec<_>, _>>().map_err(blame)?;
+        let types: Vec<_> = inst.results.iter().map(|r| e.ty(self.kernel.ty(*r))).collect();
         let values = match &form.code {
-            NativeCode::Asm { template, constraints } => e.asm(template, constraints, &operands, &types, form.effects),
+            NativeCode::Asm { template, constraints } => {
+                let name = |v: &ir::Value| llvm_type(self.kernel.ty(*v));
+                let (args, results): (Vec<_>, Vec<_>) =
+                    (args.iter().map(name).collect(), inst.results.iter().map(name).collect());
+                llvm::check_asm(constraints, &args, &results).map_err(blame)?;
+                e.asm(template, constraints, &operands, &types, form.effects)
+            }
             NativeCode::Intrinsic { name } => e.call_many(name, &operands, &types),
         };
         for (result, value) in inst.results.iter().zip(values.map_err(blame)?) {
-            let value = self.fit(value, outside(self.kernel.ty(*result)), *result).map_err(blame)?;
             self.set(*result, value);
         }
         Ok(())
     }
 }
 
-/// The type in which assembly and intrinsics see a value: an index has 64 bits.
-fn outside(ty: IrType) -> IrType {
-    if ty.scalar() == Scalar::Idx && ty.is_data() { ty.with_scalar(Scalar::I64) } else { ty }
+/// A type as LLVM's text has it.
+fn llvm_type(ty: ir::Type) -> String {
+    let scalar = match ty.scalar() {
+        Scalar::F16 => "half".to_owned(),
+        Scalar::Bf16 => "bfloat".to_owned(),
+        Scalar::F32 => "float".to_owned(),
+        Scalar::F64 => "double".to_owned(),
+        s => format!("i{}", s.bits()),
+    };
+    match ty {
+        ir::Type::Vector(_, n) => format!("<{n} x {scalar}>"),
+        ir::Type::Ptr(Space::Lds, _) => format!("ptr addrspace({LDS})"),
+        ir::Type::Ptr(Space::Global, _) | ir::Type::Buffer(_) => format!("ptr addrspace({GLOBAL})"),
+        ir::Type::Scalar(_) => scalar,
+    }
 }

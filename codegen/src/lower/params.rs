@@ -85,10 +85,7 @@ fn shared(kernel: &Kernel) -> (HashSet<ir::Value>, bool) {
         Op::BufferPtr(buffer) => {
             shared.insert(*buffer);
         }
-        Op::Native { args, forms, .. } => {
-            shared.extend(args.iter().filter(|a| matches!(kernel.ty(**a), Type::Buffer(_))));
-            communicates |= forms.iter().any(|f| f.effects);
-        }
+        Op::Native { forms, .. } => communicates |= forms.iter().any(|f| f.effects),
         Op::Fence { .. } | Op::Drain { .. } | Op::SWaitcnt { .. } => communicates = true,
         Op::AtomicRmw { pointer, .. } | Op::AtomicCas { pointer, .. } => communicates |= global(pointer),
         Op::PtrLoad { pointer, memory } | Op::PtrStore { pointer, memory, .. } => {

@@ -30,15 +30,6 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         e.gep(self.get(pointer)?, GepIndex::Value(count), e.scalar(element))
     }
 
-    /// Alignment of an access in bytes: what its author promises, or what is known beyond that.
-    fn pointer_align(&self, pointer: ir::Value, memory: Memory, data: IrType) -> u64 {
-        let element = data.scalar().bytes();
-        let promised = memory.align.unwrap_or(element);
-        // What is known rests on elements being aligned, which less of a promise takes back.
-        let known = if promised < element { 0 } else { self.facts.lds_align(pointer, data) };
-        u64::from(promised.max(known))
-    }
-
     /// Attributes of a load or store.
     fn memory_attributes(&self, memory: Memory, data: IrType, load: bool) -> Result<Vec<Named<'c>>> {
         let e = &self.emit;
@@ -61,8 +52,8 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
     pub(super) fn pointer_load(&self, pointer: ir::Value, memory: Memory, ty: IrType) -> Result<Value<'c, 'a>> {
         let e = &self.emit;
         let mut attributes = self.memory_attributes(memory, ty, true)?;
-        let align = self.pointer_align(pointer, memory, ty);
-        attributes.push(("alignment", e.int_attribute(64, align as i64)));
+        let align = self.facts.ptr_align(pointer, ty, &memory);
+        attributes.push(("alignment", e.int_attribute(64, i64::from(align))));
         let bits = e.value("llvm.load", &[self.get(pointer)?], memory_type(e, memory, ty), &attributes)?;
         e.bitcast(bits, e.ty(ty))
     }
@@ -71,8 +62,8 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
     pub(super) fn pointer_store(&self, value: ir::Value, pointer: ir::Value, memory: Memory) -> Result<()> {
         let (e, ty) = (&self.emit, self.kernel.ty(value));
         let mut attributes = self.memory_attributes(memory, ty, false)?;
-        let align = self.pointer_align(pointer, memory, ty);
-        attributes.push(("alignment", e.int_attribute(64, align as i64)));
+        let align = self.facts.ptr_align(pointer, ty, &memory);
+        attributes.push(("alignment", e.int_attribute(64, i64::from(align))));
         let bits = e.bitcast(self.get(value)?, memory_type(e, memory, ty))?;
         e.op("llvm.store", &[bits, self.get(pointer)?], &[], &attributes).map(drop)
     }

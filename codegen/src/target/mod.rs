@@ -10,6 +10,7 @@ use lathe_dsl::{Arch, Target};
 use melior::ir::{Type, Value};
 
 use crate::lower::Blame;
+use crate::lower::atomic::Rmw;
 use crate::lower::buffer::{BufferAccess, Extent};
 use crate::lower::emit::{Emitter, Named, Result};
 use crate::lower::lanes::{Amount, Lanes};
@@ -41,6 +42,9 @@ pub trait Backend: Sync {
 
     /// Whether atomic read-modify-writes are to be relaxed, with fences around them for their order.
     fn orders_atomics_by_fences(&self) -> bool;
+
+    /// A relaxed read-modify-write that LLVM does not make as its scope wants it; `None` if it makes all.
+    fn own_atomic<'c, 'a>(&self, e: &Emitter<'c, 'a>, atomic: &Rmw<'c, 'a>) -> Result<Option<Value<'c, 'a>>>;
 
     /// Promises that make an atomic on floats in global memory one instruction.
     fn float_atomic_attributes<'c>(&self, e: &Emitter<'c, '_>, scope: Scope) -> Vec<Named<'c>>;

@@ -6,8 +6,8 @@ use lathe_dsl::ir::{
 };
 use lathe_dsl::{Target, ir};
 
-use super::buffer;
-use crate::{Options, compile};
+use super::{buffer, has, lacks, text};
+use crate::{Level, Options, compile};
 
 /// A kernel of one straight list of operations: loads from buffers `x`, stores to buffers `y`, one of each element type.
 pub struct Straight {
@@ -92,7 +92,7 @@ impl Straight {
             }
             Scalar::Idx => {
                 // One of 64 bits and one of 32 bits by turns.
-                let from = if self.stores % 2 == 0 { Scalar::I64 } else { Scalar::U16 };
+                let from = if self.stores.is_multiple_of(2) { Scalar::I64 } else { Scalar::U16 };
                 let number = self.load(Type::Scalar(from));
                 self.push(ty, Op::Convert(number))
             }
@@ -138,10 +138,10 @@ fn everything(target: Target, ty: Type) -> Kernel {
     let truth = ty.with_scalar(Scalar::Bool);
     let on = |def: &OpDef| def.on.contains(s);
     let [a, b, c] = [0, 1, 2].map(|_| k.load(ty));
-    for op in UnaryOp::ALL.iter().filter(|op| on(op.def()) && has_expansion(**op)) {
+    for op in UnaryOp::ALL.iter().filter(|op| on(op.def())) {
         k.made(ty, Op::Unary(*op, a));
     }
-    for op in BinaryOp::ALL.iter().filter(|op| on(op.def()) && **op != BinaryOp::Pow) {
+    for op in BinaryOp::ALL.iter().filter(|op| on(op.def())) {
         k.made(ty, Op::Binary(*op, a, b));
     }
     for op in Predicate::ALL.iter().filter(|op| on(op.def())) {
@@ -174,11 +174,6 @@ fn everything(target: Target, ty: Type) -> Kernel {
     k.kernel
 }
 
-/// Whether the operation is lowered at all.
-fn has_expansion(op: UnaryOp) -> bool {
-    !matches!(op, UnaryOp::Log | UnaryOp::Log2 | UnaryOp::Sin | UnaryOp::Cos | UnaryOp::Tanh | UnaryOp::Erf)
-}
-
 fn every_operation_on_every_type_compiles(target: Target) {
     for s in Scalar::ALL {
         let lanes = if s.bytes() == 8 { 2 } else { 4 };
@@ -206,4 +201,126 @@ fn every_operation_on_every_type_compiles_for_gfx1201() {
 #[test]
 fn every_operation_on_every_type_compiles_for_sm_90() {
     every_operation_on_every_type_compiles(Target::SM_90);
+}
+
+/// LLVM IR and machine code of one operation on operands of which nothing is known.
+fn one(target: Target, ty: Type, operands: usize, result: Type, op: impl FnOnce(&[Value]) -> Op) -> (String, String) {
+    let mut k = Straight::new(target);
+    let operands: Vec<Value> = (0..operands).map(|_| k.load(ty)).collect();
+    k.made(result, op(&operands));
+    (text(&k.kernel, target, Level::LlvmIr), text(&k.kernel, target, Level::Asm))
+}
+
+fn scalar_binary(target: Target, s: Scalar, op: BinaryOp) -> (String, String) {
+    one(target, Type::Scalar(s), 2, Type::Scalar(s), |v| Op::Binary(op, v[0], v[1]))
+}
+
+fn scalar_unary(target: Target, s: Scalar, op: UnaryOp) -> (String, String) {
+    one(target, Type::Scalar(s), 1, Type::Scalar(s), |v| Op::Unary(op, v[0]))
+}
+
+#[test]
+fn extrema_order_zeros_and_treat_nan_as_they_say() {
+    // `llvm.maxnum` leaves the sign of a zero open; `maximumnum` does not.
+    for (op, wanted) in [(BinaryOp::Maxnum, "@llvm.maximumnum."), (BinaryOp::Minnum, "@llvm.minimumnum.")] {
+        for s in [Scalar::F16, Scalar::Bf16, Scalar::F32, Scalar::F64] {
+            has(&scalar_binary(Target::GFX942, s, op).0, &[wanted]);
+        }
+    }
+    let maximum = |target| scalar_binary(target, Scalar::F32, BinaryOp::Maximum).1;
+    has(&maximum(Target::GFX950), &["v_maximum3_f32"]);
+    has(&maximum(Target::GFX1201), &["v_maximum_f32"]);
+    has(&maximum(Target::SM_90), &["max.NaN.f32"]);
+    // No such instruction: a maximum that drops NaN, and a NaN put back.
+    has(&maximum(Target::GFX942), &["v_max_f32", "v_cmp_o_f32", "v_cndmask_b32"]);
+}
+
+#[test]
+fn bf16_is_computed_in_f32_and_rounded_once() {
+    for target in Target::MAIN {
+        for (op, wanted) in [
+            (BinaryOp::Add, "fadd float"),
+            (BinaryOp::Mul, "fmul float"),
+            (BinaryOp::Div, "fdiv float"),
+            (BinaryOp::Maxnum, "@llvm.maximumnum.f32"),
+        ] {
+            has(&scalar_binary(target, Scalar::Bf16, op).0, &["fpext bfloat", wanted, "fptrunc float"]);
+        }
+        let ty = Type::Scalar(Scalar::Bf16);
+        let (ir, asm) = one(target, ty, 3, ty, |v| Op::Fma { a: v[0], b: v[1], c: v[2] });
+        has(&ir, &["@llvm.fma.f32", "fptrunc float"]);
+        // NVIDIA has one that rounds once to bf16, which is something else.
+        lacks(&asm, &["fma.rn.bf16"]);
+    }
+}
+
+#[test]
+fn roots_are_correctly_rounded() {
+    // AMD's f16 root is not said to be; the f32 one is refined.
+    for target in [Target::GFX950, Target::GFX942, Target::GFX1201] {
+        lacks(&scalar_unary(target, Scalar::F16, UnaryOp::Sqrt).1, &["v_sqrt_f16"]);
+        has(&scalar_unary(target, Scalar::F32, UnaryOp::Sqrt).1, &["v_sqrt_f32", "v_fma_f32"]);
+    }
+    has(&scalar_unary(Target::SM_90, Scalar::F32, UnaryOp::Sqrt).1, &["sqrt.rn.f32"]);
+    has(&scalar_unary(Target::SM_90, Scalar::F32, UnaryOp::Rsqrt).1, &["sqrt.rn.f32", "rcp.rn.f32"]);
+}
+
+#[test]
+fn roundings_to_integers_are_the_chips_own() {
+    let cases = [
+        (UnaryOp::Floor, "v_floor_f32", "cvt.rmi.f32.f32"),
+        (UnaryOp::Ceil, "v_ceil_f32", "cvt.rpi.f32.f32"),
+        (UnaryOp::Trunc, "v_trunc_f32", "cvt.rzi.f32.f32"),
+        (UnaryOp::Roundeven, "v_rndne_f32", "cvt.rni.f32.f32"),
+    ];
+    for (op, amd, nvidia) in cases {
+        for target in Target::MAIN {
+            let wanted = if target == Target::SM_90 { nvidia } else { amd };
+            has(&scalar_unary(target, Scalar::F32, op).1, &[wanted]);
+        }
+    }
+}
+
+#[test]
+fn conversions_round_once_and_saturate() {
+    let convert = |from, to| one(Target::GFX942, Type::Scalar(from), 1, Type::Scalar(to), |v| Op::Convert(v[0])).0;
+    has(&convert(Scalar::F32, Scalar::I8), &["@llvm.fptosi.sat.i8.f32"]);
+    has(&convert(Scalar::F64, Scalar::U64), &["@llvm.fptoui.sat.i64.f64"]);
+    has(&convert(Scalar::Bf16, Scalar::I16), &["fpext bfloat", "@llvm.fptosi.sat.i16.f32"]);
+    // Not by way of f32, which would round twice.
+    has(&convert(Scalar::F64, Scalar::F16), &["fptrunc double %", "to half"]);
+    has(&convert(Scalar::F64, Scalar::Bf16), &["fptrunc double %", "to bfloat"]);
+    // 32 bits do not fit f32: the low ones are folded into one first.
+    let ir = convert(Scalar::I32, Scalar::Bf16);
+    has(&ir, &["@llvm.ctlz.i32", "fptrunc float"]);
+    lacks(&ir, &["sitofp"]);
+    lacks(&convert(Scalar::I16, Scalar::Bf16), &["ctlz"]);
+}
+
+#[test]
+fn every_division_is_total() {
+    for op in [BinaryOp::DivFloor, BinaryOp::RemFloor, BinaryOp::DivTrunc, BinaryOp::RemTrunc, BinaryOp::CeilDiv] {
+        let (ir, _) = scalar_binary(Target::GFX950, Scalar::I32, op);
+        has(&ir, &["icmp ule i32", "select i1"]);
+        let (ir, _) = scalar_binary(Target::GFX950, Scalar::U8, op);
+        has(&ir, &["@llvm.umax.i8("]);
+    }
+}
+
+#[test]
+fn an_index_has_as_many_bits_as_its_range_needs() {
+    let sum = |from| {
+        let mut k = Straight::new(Target::GFX950);
+        let numbers = [0, 1].map(|_| k.load(Type::Scalar(from)));
+        let idx = Type::Scalar(Scalar::Idx);
+        let [a, b] = numbers.map(|v| k.push(idx, Op::Convert(v)));
+        k.made(idx, Op::Binary(BinaryOp::Add, a, b));
+        text(&k.kernel, Target::GFX950, Level::LlvmIr)
+    };
+    // Overflow is promised absent; unsigned too, where nothing is negative.
+    has(&sum(Scalar::U16), &["add nuw nsw i32"]);
+    has(&sum(Scalar::I16), &["add nsw i32"]);
+    has(&sum(Scalar::I64), &["add nsw i64"]);
+    // The sum of two 32-bit numbers needs more, so its operands are extended first.
+    has(&sum(Scalar::I32), &["sext i32", "add nsw i64"]);
 }

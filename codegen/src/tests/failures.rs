@@ -127,11 +127,22 @@ fn what_the_chip_does_not_have_is_refused_by_name() {
     };
     let shown = refusal(&lds(Target::GFX950, 160 * 1024 + 4), Target::GFX950);
     assert!(shown.contains("scratchpad") && shown.contains("163840"), "{shown}");
-    let shown = refusal(&lds(Target::SM_90, 48 * 1024 + 4), Target::SM_90);
-    assert!(shown.contains("49156") && shown.contains("dynamic shared memory"), "{shown}");
-    for (target, most) in [(Target::GFX950, 160 * 1024), (Target::SM_90, 48 * 1024)] {
+    let shown = refusal(&lds(Target::SM_90, 227 * 1024 + 4), Target::SM_90);
+    assert!(shown.contains("scratchpad") && shown.contains("232448"), "{shown}");
+    for (target, most, dynamic) in [
+        (Target::GFX950, 160 * 1024, 0),
+        (Target::GFX1201, 64 * 1024, 0),
+        (Target::SM_90, 48 * 1024, 0),
+        (Target::SM_90, 227 * 1024, 227 * 1024),
+        (Target::SM_89, 99 * 1024, 99 * 1024),
+    ] {
         let made = compile(&lds(target, most), target, &Options::default()).unwrap();
-        assert_eq!(made.record.resources.lds_bytes, most);
+        let resources = &made.record.resources;
+        assert_eq!((resources.lds_bytes, resources.dynamic_lds_bytes), (most, dynamic));
+        if dynamic > 0 {
+            let ptx = String::from_utf8(made.code).unwrap();
+            assert!(ptx.contains(".extern .shared .align 16 .b8 k__lds[];"), "{ptx}");
+        }
     }
 }
 

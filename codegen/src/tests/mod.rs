@@ -2,11 +2,18 @@
 
 mod arithmetic;
 mod arithmetic_types;
+mod atomics;
+mod buffers;
 mod control;
 mod failures;
+mod fast_math;
+mod lanes;
 mod launch;
 mod memory;
+mod native;
+mod pointers;
 mod sabotage;
+mod scheduling;
 mod targets;
 mod whole;
 
@@ -48,6 +55,32 @@ fn kernel_with(
 fn text(kernel: &Kernel, target: Target, level: Level) -> String {
     let bytes = emit(kernel, target, &Options::default(), level).unwrap_or_else(|e| panic!("{e}\n{kernel}"));
     String::from_utf8(bytes).expect("text")
+}
+
+/// A kernel's body.
+type Body = for<'k> fn(&'k Builder<'k>);
+
+/// Parameters of [`asm`]: `x`, read only, of `f32`; `y`, of `u32`; an address; a number.
+fn usual_params() -> Vec<Param> {
+    vec![
+        buffer("x", Scalar::F32, Access::Read),
+        buffer("y", Scalar::U32, Access::ReadWrite),
+        scalar("address", Scalar::U64),
+        scalar("n", Scalar::U32),
+    ]
+}
+
+/// Assembly of a kernel with [`usual_params`].
+fn asm(target: Target, body: Body) -> String {
+    text(&kernel(target, usual_params(), body), target, Level::Asm)
+}
+
+/// Asserts for each target that the assembly of a body holds these texts.
+#[track_caller]
+fn becomes(body: Body, wanted: &[(Target, &[&str])]) {
+    for (target, wanted) in wanted {
+        has(&asm(*target, body), wanted);
+    }
 }
 
 /// Lines of a text that hold `what`.

@@ -100,6 +100,8 @@ classes! {
     Atomic: Element, Plain = "no atomics on `{Self}`: they work on i32, u32, i64, u64, f32 and f64";
     /// Elements that bitwise atomics work on.
     AtomicInt: Atomic, SizedInt = "no bitwise atomics on `{Self}`: they work on i32, u32, i64 and u64";
+    /// Elements that numbers and `bool` convert to: all but `bool`.
+    Number: Element, Numeric = "nothing converts to `{Self}`: numbers and bool convert to numbers; compare with 0 for a bool";
     /// What a loop can count in.
     LoopIndex: Element, Integer = "a loop counts in i32, u32, i64, u64 or Idx, not `{Self}`";
 }
@@ -107,13 +109,13 @@ classes! {
 /// Data that converts to `U` by [`super::V::to`].
 #[diagnostic::on_unimplemented(
     message = "no conversion from `{Self}` to `{U}`",
-    note = "numbers and bool convert to numbers, element by element; to bool compare with 0"
+    note = "a vector converts to one of as many elements"
 )]
 pub trait ConvertTo<U: Data>: Data {}
 
-impl<T: Element, U: Element + Numeric> ConvertTo<U> for T {}
+impl<T: Element, U: Number> ConvertTo<U> for T {}
 
-impl<T: Element, U: Element + Numeric, const N: usize> ConvertTo<Vector<U, N>> for Vector<T, N>
+impl<T: Element, U: Number, const N: usize> ConvertTo<Vector<U, N>> for Vector<T, N>
 where
     Self: Data,
     Vector<U, N>: Data,
@@ -153,17 +155,36 @@ macro_rules! element {
 
 element! {
     bool => Bool, v => u64::from(v), [Bitwise], [];
-    i8 => I8, v => u64::from(v as u8), [Plain, Bitwise, Numeric, Integer, SizedInt], [];
-    u8 => U8, v => u64::from(v), [Plain, Bitwise, Numeric, Integer, SizedInt], [];
-    i16 => I16, v => u64::from(v as u16), [Plain, Bitwise, Numeric, Integer, SizedInt], [];
-    u16 => U16, v => u64::from(v), [Plain, Bitwise, Numeric, Integer, SizedInt], [];
-    i32 => I32, v => u64::from(v as u32), [Plain, Bitwise, Numeric, Integer, SizedInt], [Atomic, AtomicInt, LoopIndex];
-    u32 => U32, v => u64::from(v), [Plain, Bitwise, Numeric, Integer, SizedInt], [Atomic, AtomicInt, LoopIndex];
-    i64 => I64, v => v as u64, [Plain, Bitwise, Numeric, Integer, SizedInt], [Atomic, AtomicInt, LoopIndex];
-    u64 => U64, v => v, [Plain, Bitwise, Numeric, Integer, SizedInt], [Atomic, AtomicInt, LoopIndex];
-    Idx => Idx, v => v.0 as u64, [Numeric, Integer], [LoopIndex];
-    f16 => F16, v => u64::from(v.to_bits()), [Plain, Numeric, Float, MathFloat], [];
-    bf16 => Bf16, v => u64::from(v.to_bits()), [Plain, Numeric, Float, MathFloat], [];
-    f32 => F32, v => u64::from(v.to_bits()), [Plain, Numeric, Float, MathFloat, HwFloat], [Atomic];
-    f64 => F64, v => v.to_bits(), [Plain, Numeric, Float], [Atomic];
+    i8 => I8, v => u64::from(v as u8), [Plain, Bitwise, Numeric, Integer, SizedInt], [Number];
+    u8 => U8, v => u64::from(v), [Plain, Bitwise, Numeric, Integer, SizedInt], [Number];
+    i16 => I16, v => u64::from(v as u16), [Plain, Bitwise, Numeric, Integer, SizedInt], [Number];
+    u16 => U16, v => u64::from(v), [Plain, Bitwise, Numeric, Integer, SizedInt], [Number];
+    i32 => I32, v => u64::from(v as u32), [Plain, Bitwise, Numeric, Integer, SizedInt], [Number];
+    u32 => U32, v => u64::from(v), [Plain, Bitwise, Numeric, Integer, SizedInt], [Number];
+    i64 => I64, v => v as u64, [Plain, Bitwise, Numeric, Integer, SizedInt], [Number];
+    u64 => U64, v => v, [Plain, Bitwise, Numeric, Integer, SizedInt], [Number];
+    Idx => Idx, v => v.0 as u64, [Numeric, Integer], [Number];
+    f16 => F16, v => u64::from(v.to_bits()), [Plain, Numeric, Float, MathFloat], [Number];
+    bf16 => Bf16, v => u64::from(v.to_bits()), [Plain, Numeric, Float, MathFloat], [Number];
+    f32 => F32, v => u64::from(v.to_bits()), [Plain, Numeric, Float, MathFloat, HwFloat], [Number];
+    f64 => F64, v => v.to_bits(), [Plain, Numeric, Float], [Number];
 }
+
+// One by one, so that rustc's list of what there is reads well.
+impl Atomic for i32 {}
+impl Atomic for u32 {}
+impl Atomic for i64 {}
+impl Atomic for u64 {}
+impl Atomic for f32 {}
+impl Atomic for f64 {}
+
+impl AtomicInt for i32 {}
+impl AtomicInt for u32 {}
+impl AtomicInt for i64 {}
+impl AtomicInt for u64 {}
+
+impl LoopIndex for i32 {}
+impl LoopIndex for u32 {}
+impl LoopIndex for i64 {}
+impl LoopIndex for u64 {}
+impl LoopIndex for Idx {}

@@ -63,7 +63,8 @@ impl<'k, T: Numeric> V<'k, T> {
     }
 
     unary! {
-        /// Magnitude. The smallest number of a signed integer type stays itself; a float's sign bit is cleared, of a NaN too.
+        /// Magnitude. The smallest number of a signed integer type stays itself; a float's sign bit is cleared, a NaN stays
+        /// a NaN.
         abs = Abs;
     }
 

@@ -24,8 +24,8 @@ pub use buffer::{
 };
 pub use control::{LoopBound, Values};
 pub use element::{
-    Atomic, AtomicInt, Bitwise, ConvertTo, Data, Element, Float, HwFloat, Idx, Integer, LoopIndex, MathFloat, Numeric,
-    Plain, SizedInt, Ty, Vector,
+    Atomic, AtomicInt, Bitwise, ConvertTo, Data, Element, Float, HwFloat, Idx, Integer, LoopIndex, MathFloat, Number,
+    Numeric, Plain, SizedInt, Ty, Vector,
 };
 pub use group::{Group, Grouped};
 pub use half::{bf16, f16};

@@ -49,6 +49,7 @@ pub trait Arith {
     /// The bits of a float.
     fn bits(&self, a: Self::F) -> Self::I;
     /// The float of these bits.
+    #[expect(clippy::wrong_self_convention, reason = "the arithmetic converts, not itself")]
     fn from_bits(&self, a: Self::I) -> Self::F;
     /// Signed integer → nearest float, ties to even.
     fn to_float(&self, a: Self::I) -> Self::F;

@@ -21,7 +21,7 @@ const CENTRE: f32 = 0.999_988_14;
 const LOG_ERFC: [f32; 7] =
     [-1.849_574_2, -2.638_947, -0.843_115_7, -0.041_502_964, 0.009_890_015, -0.001_822_697_9, 0.000_183_960_07];
 
-/// Error function.
+/// Error function: 36 operations.
 pub fn erf<A: Arith>(a: &A, x: A::F) -> A::F {
     let size = a.fabs(x);
     let square = a.fmul(x, x);

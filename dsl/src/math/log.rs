@@ -53,7 +53,7 @@ fn special<A: Arith>(a: &A, x: A::F, value: A::F) -> A::F {
     a.select(a.flt(x, a.f(f32::INFINITY)), value, x)
 }
 
-/// Natural logarithm.
+/// Natural logarithm: 27 operations.
 pub fn log<A: Arith>(a: &A, x: A::F) -> A::F {
     let (exponent, f) = split(a, x, 2.0 / 3.0);
     let square = a.fmul(f, f);
@@ -61,7 +61,7 @@ pub fn log<A: Arith>(a: &A, x: A::F) -> A::F {
     special(a, x, a.fma(exponent, a.f(LN2[0]), value))
 }
 
-/// Binary logarithm.
+/// Binary logarithm: 29 operations.
 pub fn log2<A: Arith>(a: &A, x: A::F) -> A::F {
     let (exponent, f) = split(a, x, std::f32::consts::FRAC_1_SQRT_2);
     let square = a.fmul(f, f);

@@ -23,7 +23,7 @@ const ATANH_LOW: f32 = -2.715_947_7e-9;
 /// Where |y| is larger, x^y is 0, 1 or infinity.
 const MOST: f32 = 4_294_967_296.0;
 
-/// x^y: 88 operations, a [`Arith::clamp`] of each the exponent and the product, and [`Arith::ldexp`].
+/// x^y: 101 operations, two [`Arith::clamp`] and [`Arith::ldexp`].
 pub fn pow<A: Arith>(a: &A, x: A::F, y: A::F) -> A::F {
     let zero = a.f(0.0);
     let infinity = a.f(f32::INFINITY);

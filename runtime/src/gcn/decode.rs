@@ -204,6 +204,8 @@ pub struct Mods {
     pub bank_mask: u8,
     /// DPP: reads of invalid lanes give 0 instead of keeping the destination.
     pub bound_ctrl: bool,
+    /// `fi:1`: inactive lanes may be read from.
+    pub fetch_inactive: bool,
     /// SDWA modifiers.
     pub sdwa: Option<Sdwa>,
     /// `bitop3:` truth table.
@@ -232,6 +234,7 @@ impl Default for Mods {
             row_mask: 0xF,
             bank_mask: 0xF,
             bound_ctrl: false,
+            fetch_inactive: false,
             sdwa: None,
             bitop3: 0,
             wait: WaitCounts::default(),
@@ -384,6 +387,15 @@ fn kind(token: &str) -> Result<Kind, ErrorKind> {
         let number =
             |i: usize, default| parts.get(i).map_or(Some(default), |p| p.parse().ok()).ok_or_else(|| bad(token));
         return Ok(Kind::HwReg { id: parts[0].to_owned(), offset: number(1, 0)?, size: number(2, 32)? });
+    }
+    if let Some(body) = token.strip_prefix("gpr_idx(").and_then(|t| t.strip_suffix(')')) {
+        let names = body.split(',').map(str::trim).filter(|n| !n.is_empty());
+        let bit = |name| ["SRC0", "SRC1", "SRC2", "DST"].iter().position(|n| *n == name);
+        return names
+            .map(|n| bit(n).map(|b| 1i64 << b))
+            .try_fold(0, |all, b| Some(all | b?))
+            .map(Kind::Int)
+            .ok_or_else(|| bad(token));
     }
     if let Some(hex) = token.strip_prefix("0x") {
         let value = u64::from_str_radix(hex, 16).map_err(|_| bad(token))?;
@@ -550,6 +562,7 @@ fn modifier(m: &mut Mods, token: &str) -> Result<(), ErrorKind> {
         "bank_mask" => m.bank_mask = small(15)?,
         // The printer has spelt the set bit as 0 and as 1; it prints nothing for the clear bit.
         "bound_ctrl" => m.bound_ctrl = true,
+        "fi" => m.fetch_inactive = int()? != 0,
         "dst_sel" => m.sdwa = Some(Sdwa { dst: sel(value).ok_or_else(wrong)?, ..sdwa.unwrap_or_default() }),
         "dst_unused" => {
             let unused = match value {
@@ -586,6 +599,10 @@ fn swizzle(text: &str) -> Option<u32> {
         "BROADCAST" => {
             let (size, lane) = (n(1).filter(|s| s.is_power_of_two() && *s <= 32)?, n(2)?);
             (lane < size).then_some(lane << 5 | (32 - size))?
+        }
+        "ROTATE" => {
+            let (direction, by) = (n(1).filter(|d| *d < 2)?, n(2).filter(|b| *b < 32)?);
+            0xC000 | direction << 10 | by << 5
         }
         "BITMASK_PERM" => {
             let mask = parts.get(1)?.trim_matches('"');

@@ -2,18 +2,19 @@
 //!
 //! Two accesses of one byte by different waves, at least one of them a write, must be separated by a barrier, and the
 //! earlier one must have been waited for before its wave arrived there: a barrier orders waves, not their outstanding
-//! LDS operations. Every byte remembers its last writer and the waves that read it since the last barrier.
+//! LDS operations. Atomics do not collide with each other; with loads and stores they do. (An atomic load or store of
+//! the source is an ordinary one in the machine code, so that waves which talk through those are reported too.)
+//! Every byte remembers its last store, and the waves that loaded it or worked on it atomically since the last barrier.
 
 use crate::gcn::error::{ErrorKind, Fault, Race};
 use crate::gcn::trace::LdsAccess;
 use crate::gcn::wait::{Outstanding, Seq};
 
-/// What a byte remembers of its last writer.
+/// What a byte remembers of its last store.
 #[derive(Clone, Copy, Default)]
 struct Writer {
     /// Wave + 1; 0 = nobody.
     wave: u8,
-    atomic: bool,
     /// Counted by vmcnt (a load into LDS), else by lgkmcnt.
     by_vm: bool,
     epoch: u32,
@@ -23,21 +24,20 @@ struct Writer {
 #[derive(Clone, Copy, Default)]
 struct Shadow {
     writer: Writer,
+    /// Waves that loaded it in `epoch`.
     readers: u32,
-    readers_epoch: u32,
+    /// Waves that worked on it atomically in `epoch`.
+    atomics: u32,
+    epoch: u32,
     undefined: u8,
 }
 
-/// A read that was outstanding when its wave arrived at a barrier.
-struct Unfinished {
+/// A load or an atomic that may still be outstanding; or was, when its wave arrived at a barrier.
+#[derive(Clone, Copy)]
+struct Access {
     wave: u32,
-    start: u32,
-    end: u32,
-}
-
-/// A read that may still be outstanding.
-struct Reading {
     seq: Seq,
+    atomic: bool,
     start: u32,
     end: u32,
 }
@@ -50,9 +50,9 @@ pub(crate) struct Lds {
     epoch: u32,
     /// Per wave: what was complete when it arrived at the last barrier.
     complete: Vec<Complete>,
-    /// Per wave: reads since its last complete wait.
-    reading: Vec<Vec<Reading>>,
-    unfinished: Vec<Unfinished>,
+    /// Per wave: loads and atomics since its last complete wait.
+    running: Vec<Vec<Access>>,
+    unfinished: Vec<Access>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -78,7 +78,7 @@ impl Lds {
             shadow: vec![Shadow { undefined: 0xFF, ..Shadow::default() }; bytes],
             epoch: 1,
             complete: vec![Complete::default(); waves],
-            reading: (0..waves).map(|_| Vec::new()).collect(),
+            running: (0..waves).map(|_| Vec::new()).collect(),
             unfinished: Vec::new(),
         }
     }
@@ -89,12 +89,8 @@ impl Lds {
         self.unfinished.clear();
         for (wave, o) in waves.enumerate() {
             self.complete[wave] = Complete { lds: o.lds.retired, vm: o.vm.retired };
-            self.reading[wave].retain(|r| r.seq > o.lds.retired);
-            self.unfinished.extend(self.reading[wave].iter().map(|r| Unfinished {
-                wave: wave as u32,
-                start: r.start,
-                end: r.end,
-            }));
+            self.running[wave].retain(|a| a.seq > o.lds.retired);
+            self.unfinished.extend(self.running[wave].iter().copied());
         }
     }
 
@@ -115,19 +111,19 @@ impl Lds {
         own: &Outstanding,
     ) -> Result<(), ErrorKind> {
         let epoch = self.epoch;
-        let writes = access != LdsAccess::Read;
-        if writes {
-            let crossed = self
-                .unfinished
-                .iter()
-                .find(|u| u.wave != by.wave && (u.start as usize) < range.end && range.start < u.end as usize);
-            if let Some(u) = crossed {
-                let address = (u.start as usize).max(range.start) as u32;
-                return Err(ErrorKind::LdsRace { address, other: u.wave, race: Race::ReadNotWaitedFor });
-            }
+        let (writes, atomic) = (access != LdsAccess::Read, access == LdsAccess::Atomic);
+        // Loads collide with writes only, atomics not with each other.
+        let collides = |u: &&Access| u.wave != by.wave && if u.atomic { !atomic } else { writes };
+        let overlaps = |u: &&Access| (u.start as usize) < range.end && range.start < u.end as usize;
+        if let Some(u) = self.unfinished.iter().filter(collides).find(overlaps) {
+            let address = (u.start as usize).max(range.start) as u32;
+            let race = if u.atomic { Race::WriteNotWaitedFor } else { Race::ReadNotWaitedFor };
+            return Err(ErrorKind::LdsRace { address, other: u.wave, race });
         }
         for at in range.clone() {
             let s = &mut self.shadow[at];
+            let race = |other, race| Err(ErrorKind::LdsRace { address: at as u32, other, race });
+            let unordered = if writes { Race::WriteAfterWrite } else { Race::ReadOfUnsynchronisedWrite };
             let w = s.writer;
             if w.wave != 0 {
                 let other = u32::from(w.wave) - 1;
@@ -136,48 +132,44 @@ impl Lds {
                     if w.by_vm && !by.vm && w.seq > own.vm.retired {
                         return Err(ErrorKind::LdsBeforeWait { address: at as u32 });
                     }
-                } else if !(w.atomic && access == LdsAccess::Atomic) {
+                } else {
                     let done = self.complete[other as usize];
-                    let race = if w.epoch == epoch {
-                        Some(if writes { Race::WriteAfterWrite } else { Race::ReadOfUnsynchronisedWrite })
-                    } else if w.seq > if w.by_vm { done.vm } else { done.lds } {
-                        Some(Race::WriteNotWaitedFor)
-                    } else {
-                        None
-                    };
-                    if let Some(race) = race {
-                        return Err(ErrorKind::LdsRace { address: at as u32, other, race });
+                    if w.epoch == epoch {
+                        return race(other, unordered);
+                    }
+                    if w.seq > if w.by_vm { done.vm } else { done.lds } {
+                        return race(other, Race::WriteNotWaitedFor);
                     }
                 }
             }
-            if s.readers_epoch != epoch {
-                s.readers = 0;
-                s.readers_epoch = epoch;
+            if s.epoch != epoch {
+                (s.readers, s.atomics, s.epoch) = (0, 0, epoch);
             }
-            if writes {
-                let others = s.readers & !(1 << by.wave);
-                if others != 0 {
-                    let other = others.trailing_zeros();
-                    return Err(ErrorKind::LdsRace { address: at as u32, other, race: Race::WriteAfterRead });
+            let me = 1 << by.wave;
+            let others = s.atomics & !me;
+            if !atomic && others != 0 {
+                return race(others.trailing_zeros(), unordered);
+            }
+            let others = s.readers & !me;
+            if writes && others != 0 {
+                return race(others.trailing_zeros(), Race::WriteAfterRead);
+            }
+            match access {
+                LdsAccess::Read => s.readers |= me,
+                LdsAccess::Atomic => s.atomics |= me,
+                LdsAccess::Write => {
+                    s.writer = Writer { wave: by.wave as u8 + 1, by_vm: by.vm, epoch, seq: by.seq };
                 }
-                s.writer = Writer {
-                    wave: by.wave as u8 + 1,
-                    atomic: access == LdsAccess::Atomic,
-                    by_vm: by.vm,
-                    epoch,
-                    seq: by.seq,
-                };
-            } else {
-                s.readers |= 1 << by.wave;
             }
         }
-        if access == LdsAccess::Read && !by.vm {
-            let reading = &mut self.reading[by.wave as usize];
+        if access != LdsAccess::Write && !by.vm {
+            let running = &mut self.running[by.wave as usize];
             // Keep the list short: what is complete can no longer cross a barrier.
-            if reading.len() >= 4096 {
-                reading.retain(|r| r.seq > own.lds.retired);
+            if running.len() >= 4096 {
+                running.retain(|a| a.seq > own.lds.retired);
             }
-            reading.push(Reading { seq: by.seq, start: range.start as u32, end: range.end as u32 });
+            let (start, end) = (range.start as u32, range.end as u32);
+            running.push(Access { wave: by.wave, seq: by.seq, atomic, start, end });
         }
         Ok(())
     }
@@ -296,6 +288,11 @@ mod tests {
             self.lds.read(address, 4, by, &self.out[wave]).map(drop)
         }
 
+        fn add(&mut self, wave: usize, address: u64) -> Result<(), ErrorKind> {
+            let by = By { wave: wave as u32, seq: self.out[wave].issue_lds(), vm: false };
+            self.lds.update(address, 4, by, &self.out[wave], |v, _| (v + 1, 0)).map(drop)
+        }
+
         fn wait(&mut self, wave: usize) {
             self.out[wave].wait(WaitCounts { lgkm: Some(0), ..WaitCounts::default() });
         }
@@ -350,11 +347,41 @@ mod tests {
     #[test]
     fn atomics_of_two_waves_do_not_race_with_each_other() {
         let mut t = Two::new();
-        for wave in 0..2 {
-            let by = By { wave, seq: t.out[wave as usize].issue_lds(), vm: false };
-            t.lds.update(0, 4, by, &t.out[wave as usize], |v, _| (v + 1, 0)).unwrap();
-        }
+        t.add(0, 0).unwrap();
+        t.add(1, 0).unwrap();
         assert_eq!(race(t.read(0, 0)), Some(Race::ReadOfUnsynchronisedWrite));
+        // The last one to work on it is no exception.
+        assert_eq!(race(t.read(1, 0)), Some(Race::ReadOfUnsynchronisedWrite));
+        assert_eq!(race(t.write(1, 0)), Some(Race::WriteAfterWrite));
+    }
+
+    #[test]
+    fn atomics_do_not_hide_what_was_there_before_them() {
+        let mut t = Two::new();
+        t.write(0, 0).unwrap();
+        t.add(0, 0).unwrap();
+        assert_eq!(race(t.add(1, 0)), Some(Race::WriteAfterWrite));
+        t.read(0, 8).unwrap();
+        t.add(0, 8).unwrap();
+        assert_eq!(race(t.add(1, 8)), Some(Race::WriteAfterRead));
+    }
+
+    #[test]
+    fn atomics_cross_a_barrier_only_if_waited_for() {
+        let mut t = Two::new();
+        t.add(0, 0).unwrap();
+        t.add(1, 0).unwrap();
+        t.wait(1);
+        t.barrier();
+        assert_eq!(race(t.read(1, 0)), Some(Race::WriteNotWaitedFor));
+        assert_eq!(race(t.add(1, 0)), None);
+        let mut t = Two::new();
+        t.add(0, 0).unwrap();
+        t.add(1, 0).unwrap();
+        (0..2).for_each(|w| t.wait(w));
+        t.barrier();
+        assert_eq!(race(t.read(1, 0)), None);
+        assert_eq!(race(t.add(0, 0)), Some(Race::WriteAfterRead));
     }
 
     #[test]

@@ -135,6 +135,8 @@ pub(crate) struct Wave {
     pub(crate) scc: bool,
     pub(crate) scc_undefined: bool,
     pub(crate) mode: Mode,
+    /// `s_set_gpr_idx_on` is in force.
+    pub(crate) indexed: bool,
     pub(crate) outstanding: Outstanding,
     pub(crate) scratch: Scratch,
     pub(crate) trace: Option<Box<Trace>>,
@@ -196,6 +198,7 @@ impl Wave {
             scc: false,
             scc_undefined: true,
             mode,
+            indexed: false,
             outstanding: Outstanding::default(),
             scratch: Scratch { bytes: scratch, data: vec![0; scratch * lanes], undefined: vec![0xFF; scratch * lanes] },
             trace: None,

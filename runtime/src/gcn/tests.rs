@@ -7,6 +7,8 @@ use serde::Serialize;
 
 use super::*;
 
+mod kernels;
+
 /// Machine code and what LLVM must call it.
 type Code = &'static [(&'static [u32], &'static str)];
 

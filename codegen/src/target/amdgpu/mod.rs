@@ -13,6 +13,7 @@ use melior::ir::{Type, Value};
 
 use super::{Backend, Output, range};
 use crate::lower::Blame;
+use crate::lower::atomic::Rmw;
 use crate::lower::buffer::{BufferAccess, Extent};
 use crate::lower::emit::{Emitter, Named, Result};
 use crate::lower::lanes::{Amount, Lanes};
@@ -67,6 +68,10 @@ impl Backend for Amdgpu {
 
     fn orders_atomics_by_fences(&self) -> bool {
         false
+    }
+
+    fn own_atomic<'c, 'a>(&self, _: &Emitter<'c, 'a>, _: &Rmw<'c, 'a>) -> Result<Option<Value<'c, 'a>>> {
+        Ok(None)
     }
 
     fn float_atomic_attributes<'c>(&self, e: &Emitter<'c, '_>, scope: Scope) -> Vec<Named<'c>> {

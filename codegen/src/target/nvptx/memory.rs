@@ -1,10 +1,10 @@
 //! Global accesses that may be shared with other threads.
 
-use lathe_dsl::ir::{Coherence, Scope};
-use melior::ir::{Type, Value};
+use lathe_dsl::ir::{AtomicOp, Coherence, Scope, Space};
+use melior::ir::{Type, Value, ValueLike};
 
 use super::Nvptx;
-use crate::lower::atomic::Ordering;
+use crate::lower::atomic::{Ordering, Rmw};
 use crate::lower::buffer::{BufferAccess, joined, pieces};
 use crate::lower::emit::{Emitter, GepIndex, IntPredicate, Named, Result};
 use crate::lower::memory::carrier;
@@ -21,6 +21,45 @@ impl Nvptx {
             Coherence::Device => Some(Scope::Device),
             Coherence::System => Some(Scope::System),
         }
+    }
+
+    /// LLVM gives every read-modify-write the scope of the device, which is too small for one among devices.
+    pub(super) fn system_atomic<'c, 'a>(e: &Emitter<'c, 'a>, atomic: &Rmw<'c, 'a>) -> Result<Option<Value<'c, 'a>>> {
+        if (atomic.scope, atomic.space) != (Scope::System, Space::Global) {
+            return Ok(None);
+        }
+        let (s, bits) = (atomic.ty.scalar(), atomic.ty.scalar().bits());
+        let signed = if s.is_signed() { "s" } else { "u" };
+        let mut value = atomic.value;
+        let name = match atomic.op {
+            AtomicOp::Add if s.is_float() => format!("add.f{bits}"),
+            AtomicOp::Add => format!("add.u{bits}"),
+            AtomicOp::Sub if !s.is_float() => {
+                value = e.same("arith.subi", &[e.int_const(bits, 0)?, value])?;
+                format!("add.u{bits}")
+            }
+            AtomicOp::And => format!("and.b{bits}"),
+            AtomicOp::Or => format!("or.b{bits}"),
+            AtomicOp::Xor => format!("xor.b{bits}"),
+            AtomicOp::Xchg => {
+                value = e.bitcast(value, e.int(bits))?;
+                format!("exch.b{bits}")
+            }
+            AtomicOp::Min if !s.is_float() => format!("min.{signed}{bits}"),
+            AtomicOp::Max if !s.is_float() => format!("max.{signed}{bits}"),
+            // A loop of compare-and-swaps, which has its scope.
+            AtomicOp::Min | AtomicOp::Max | AtomicOp::Sub => return Ok(None),
+        };
+        let register = match (value.r#type() == e.int(bits), bits) {
+            (true, 32) => "r",
+            (true, _) => "l",
+            (false, 32) => "f",
+            (false, _) => "d",
+        };
+        let asm = format!("atom.relaxed.sys.global.{name} $0, [$1], $2;");
+        let constraints = format!("={register},l,{register},~{{memory}}");
+        let old = e.asm(&asm, &constraints, &[atomic.pointer, value], &[value.r#type()], true)?[0];
+        e.bitcast(old, e.ty(atomic.ty)).map(Some)
     }
 
     fn relaxed<'c>(&self, e: &Emitter<'c, '_>, scope: Scope, bytes: u32) -> Vec<Named<'c>> {

@@ -12,7 +12,7 @@ use melior::ir::{Type, Value};
 
 use super::{Backend, Output, range};
 use crate::lower::Blame;
-use crate::lower::atomic::Ordering;
+use crate::lower::atomic::{Ordering, Rmw};
 use crate::lower::buffer::{BufferAccess, Extent, load_if, store_if};
 use crate::lower::emit::{Emitter, Named, Result};
 use crate::lower::lanes::{Amount, Lanes};
@@ -74,6 +74,10 @@ impl Backend for Nvptx {
 
     fn orders_atomics_by_fences(&self) -> bool {
         true
+    }
+
+    fn own_atomic<'c, 'a>(&self, e: &Emitter<'c, 'a>, atomic: &Rmw<'c, 'a>) -> Result<Option<Value<'c, 'a>>> {
+        Self::system_atomic(e, atomic)
     }
 
     fn float_atomic_attributes<'c>(&self, _: &Emitter<'c, '_>, _: Scope) -> Vec<Named<'c>> {

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use lathe_codegen::Level;
+use lathe_codegen::{Level, Options};
+use lathe_dsl::artifact::CompileRecord;
 use lathe_dsl::{Target, ir};
 use lathe_kernels::registry::{Build, Entry};
 use lathe_runtime::Error;
@@ -26,17 +27,24 @@ pub struct Compile {
     /// Chip to compile for.
     #[arg(long)]
     target: String,
+    #[command(flatten)]
+    output: Output,
+    #[command(flatten)]
+    cache: CacheArgs,
+}
+
+/// What is written and printed of a compile.
+#[derive(clap::Args)]
+pub struct Output {
     /// Which form to write; without it only the compile record is printed.
     #[arg(long, value_enum)]
-    emit: Option<Emit>,
+    pub emit: Option<Emit>,
     /// File to write that form to, instead of standard output.
     #[arg(short, value_name = "FILE", requires = "emit")]
     output: Option<PathBuf>,
     /// Print the time of each compiler stage.
     #[arg(long)]
     timings: bool,
-    #[command(flatten)]
-    cache: CacheArgs,
     /// Print the compile record as one JSON object.
     #[arg(long)]
     json: bool,
@@ -44,7 +52,7 @@ pub struct Compile {
 
 /// Forms of a kernel, from source to object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum Emit {
+pub enum Emit {
     /// Kernel IR.
     Kir,
     /// MLIR, as lowered from Kernel IR.
@@ -63,25 +71,30 @@ impl Compile {
         let build = kernel.build(&self.settings).map_err(Failure::request)?;
         let target: Target = self.target.parse().map_err(Failure::request)?;
         // Whatever comes before the object is shown even where the compiler then fails.
-        let early = self.emit.filter(|emit| *emit != Emit::Obj);
-        if let Some(emit) = early {
-            self.write(&form(build.as_ref(), target, emit)?)?;
+        if let Some(emit) = self.output.emit.filter(|emit| *emit != Emit::Obj) {
+            self.output.write(&form(build.as_ref(), target, emit)?)?;
         }
         let compiled = build.compile(&self.cache.jit()?, target).map_err(|error| match error {
             Error::Trace(_) => Failure::request(error),
             _ => Failure::outcome(error),
         })?;
-        if let (Some(Emit::Obj), Code::Object(artifact)) = (self.emit, compiled.code()) {
-            self.write(&artifact.code)?;
+        if let (Some(Emit::Obj), Code::Object(artifact)) = (self.output.emit, compiled.code()) {
+            self.output.write(&artifact.code)?;
         }
+        self.output.report(&build.key(), compiled.record())
+    }
+}
+
+impl Output {
+    /// Prints the record of the kernel `what`.
+    pub fn report(&self, what: &str, record: &CompileRecord) -> Result<(), Failure> {
         // A form on standard output leaves no room there for anything else.
         let to_stdout = self.emit.is_some() && self.output.is_none();
-        let record = compiled.record();
         let mut lines = vec![];
         if self.json {
             lines.push(serde_json::to_string(record).map_err(Failure::outcome)?);
         } else {
-            lines.push(format!("{} for {}: {}", build.key(), record.target, compile_line(record)));
+            lines.push(format!("{what} for {}: {}", record.target, compile_line(record)));
             if self.timings {
                 lines.extend(record.stages.iter().map(|s| format!("  {:<10} {:>9.3} ms", s.stage, s.ms)));
             }
@@ -97,7 +110,7 @@ impl Compile {
     }
 
     /// Writes a form where it is wanted.
-    fn write(&self, bytes: &[u8]) -> Result<(), Failure> {
+    pub fn write(&self, bytes: &[u8]) -> Result<(), Failure> {
         let Some(path) = &self.output else { return output::bytes(bytes) };
         std::fs::write(path, bytes).map_err(|e| Failure::request(format!("cannot write {}: {e}", path.display())))
     }
@@ -106,6 +119,20 @@ impl Compile {
 fn form(build: &dyn Build, target: Target, emit: Emit) -> Result<Vec<u8>, Failure> {
     let mut kernel = build.trace(target).map_err(Failure::request)?;
     let llvm = setup::llvm()?;
+    if emit != Emit::Kir {
+        // Under the name that its entry point has in the object.
+        kernel.name = symbol(&llvm, &kernel, target);
+    }
+    emitted(&kernel, target, &llvm.options, emit).map_err(Failure::outcome)
+}
+
+/// A form of a kernel.
+pub fn emitted(
+    kernel: &ir::Kernel,
+    target: Target,
+    options: &Options,
+    emit: Emit,
+) -> Result<Vec<u8>, lathe_codegen::Error> {
     let level = match emit {
         Emit::Kir => return Ok(kernel.to_string().into_bytes()),
         Emit::Mlir => Level::Mlir,
@@ -113,9 +140,7 @@ fn form(build: &dyn Build, target: Target, emit: Emit) -> Result<Vec<u8>, Failur
         Emit::Asm => Level::Asm,
         Emit::Obj => Level::Obj,
     };
-    // Under the name that its entry point has in the object.
-    kernel.name = symbol(&llvm, &kernel, target);
-    lathe_codegen::emit(&kernel, target, &llvm.options, level).map_err(Failure::outcome)
+    lathe_codegen::emit(kernel, target, options, level)
 }
 
 fn symbol(llvm: &Llvm, kernel: &ir::Kernel, target: Target) -> String {

@@ -10,11 +10,14 @@ mod compile;
 mod doctor;
 mod env;
 mod failure;
+mod interp;
 mod keys;
 mod list;
+mod opt;
 mod output;
 mod run;
 mod setup;
+mod text;
 mod warm;
 
 use std::process::ExitCode;
@@ -39,6 +42,10 @@ enum Command {
     Run(run::Run),
     /// Compiles a kernel for a chip and shows one of its forms.
     Compile(compile::Compile),
+    /// Compiles a kernel that a file holds as Kernel IR text.
+    Opt(opt::Opt),
+    /// Runs a kernel that a file holds as Kernel IR text on the CPU device and shows the buffers it wrote.
+    Interp(interp::Interp),
     /// Compiles the kernels of a keys file into the disk cache, on all cores.
     Warm(warm::Warm),
     /// Writes and shows files of compiled kernels, for programs without a compiler.
@@ -62,6 +69,8 @@ fn main() -> ExitCode {
             Command::List(command) => command.execute(),
             Command::Run(command) => command.execute(),
             Command::Compile(command) => command.execute(),
+            Command::Opt(command) => command.execute(),
+            Command::Interp(command) => command.execute(),
             Command::Warm(command) => command.execute(),
             Command::Bundle(command) => command.execute(),
             Command::Cache(command) => command.execute(),

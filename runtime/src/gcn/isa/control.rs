@@ -1,6 +1,6 @@
 //! Program flow, waits, barriers, and what changes no value (SOPP, part of SOP1 and SOPK).
 
-use crate::gcn::decode::{Inst, Kind};
+use crate::gcn::decode::{Inst, Kind, M0};
 use crate::gcn::error::{ErrorKind, Fault, Sink, unsupported};
 use crate::gcn::isa::{Context, Flow};
 use crate::gcn::state::{Scalar, scalar_range};
@@ -48,9 +48,20 @@ pub enum Control {
     GetReg,
     /// Write one.
     SetReg,
+    /// `s_set_gpr_idx_on`: vector operands are indexed by M0 from here on.
+    IndexOn,
+    /// `s_set_gpr_idx_off`.
+    IndexOff,
+    /// `s_set_gpr_idx_idx`: another index.
+    Index,
+    /// `s_set_gpr_idx_mode`: other operands.
+    IndexMode,
 }
 
-use Control::{Barrier, Call, End, GetPc, GetReg, Hint, SetPc, SetReg, Sleep, SwapPc, Trap, Wait};
+use Control::{
+    Barrier, Call, End, GetPc, GetReg, Hint, Index, IndexMode, IndexOff, IndexOn, SetPc, SetReg, Sleep, SwapPc, Trap,
+    Wait,
+};
 
 pub(crate) static TABLE: &[(&str, Control)] = &[
     ("s_nop", Hint),
@@ -83,6 +94,10 @@ pub(crate) static TABLE: &[(&str, Control)] = &[
     ("s_getreg_b32", GetReg),
     ("s_setreg_b32", SetReg),
     ("s_setreg_imm32_b32", SetReg),
+    ("s_set_gpr_idx_on", IndexOn),
+    ("s_set_gpr_idx_off", IndexOff),
+    ("s_set_gpr_idx_idx", Index),
+    ("s_set_gpr_idx_mode", IndexMode),
 ];
 
 impl Control {
@@ -92,9 +107,9 @@ impl Control {
 
     pub(crate) fn operands(self) -> (usize, usize) {
         match self {
-            Hint | Sleep | End | Trap | Barrier | Wait => (0, 0),
-            Self::Branch(_) | GetPc | SetPc => (1, 1),
-            SwapPc | Call | GetReg | SetReg => (2, 2),
+            Hint | Sleep | End | Trap | Barrier | Wait | IndexOff => (0, 0),
+            Self::Branch(_) | GetPc | SetPc | Index | IndexMode => (1, 1),
+            SwapPc | Call | GetReg | SetReg | IndexOn => (2, 2),
         }
     }
 }
@@ -223,7 +238,37 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, op: Control, inst: &Inst) -> Result
             }
             Ok(Flow::Next)
         }
+        IndexOn => {
+            let index = cx.wave.scalar_arg(&inst.args[0], 32)?;
+            let operands = cx.wave.scalar_arg(&inst.args[1], 32)?;
+            set_m0(cx, index, 0, 8)?;
+            set_m0(cx, operands, 12, 4)?;
+            cx.wave.indexed = true;
+            Ok(Flow::Next)
+        }
+        IndexOff => {
+            cx.wave.indexed = false;
+            Ok(Flow::Next)
+        }
+        Index => {
+            let index = cx.wave.scalar_arg(&inst.args[0], 32)?;
+            set_m0(cx, index, 0, 8)?;
+            Ok(Flow::Next)
+        }
+        IndexMode => {
+            let operands = cx.wave.scalar_arg(&inst.args[0], 32)?;
+            set_m0(cx, operands, 12, 4)?;
+            Ok(Flow::Next)
+        }
     }
+}
+
+/// Puts `width` bits from `shift` up into M0: the register index (bits 0–7), the indexed operands (bits 12–15).
+fn set_m0(cx: &mut Context<'_, '_>, value: Scalar, shift: u32, width: u32) -> Result<(), Fault> {
+    let m0 = cx.wave.scalar(M0, 1)?;
+    let mask = ((1u64 << width) - 1) << shift;
+    let put = |old: u64, new: u64| old & !mask | new << shift & mask;
+    cx.wave.set_scalar(M0, 1, Scalar { v: put(m0.v, value.v), u: put(m0.u, value.u) })
 }
 
 /// A jump to a device address, as an address in the code object.

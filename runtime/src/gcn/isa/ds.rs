@@ -3,7 +3,8 @@
 use crate::gcn::decode::{Arg, Inst};
 use crate::gcn::error::{ErrorKind, Fault, Sink};
 use crate::gcn::isa::Context;
-use crate::gcn::isa::transfer::{self, Atomic, Part};
+use crate::gcn::isa::atomic::Atomic;
+use crate::gcn::isa::transfer::{self, Part};
 use crate::gcn::lds::By;
 use crate::gcn::state::{LANES, Lanes, Via, lanes_of, vector_range};
 use crate::gcn::trace::{Class, Event, LdsAccess, OpId};
@@ -109,6 +110,25 @@ pub(crate) static TABLE: &[Row] = &[
     atomic("ds_dec_u32", 4, Atomic::Dec, false),
     atomic("ds_add_f32", 4, Atomic::AddFloat, false),
     atomic("ds_add_u64", 8, Atomic::Add, false),
+    atomic("ds_sub_u64", 8, Atomic::Sub, false),
+    atomic("ds_min_i64", 8, Atomic::Smin, false),
+    atomic("ds_min_u64", 8, Atomic::Umin, false),
+    atomic("ds_max_i64", 8, Atomic::Smax, false),
+    atomic("ds_max_u64", 8, Atomic::Umax, false),
+    atomic("ds_and_b64", 8, Atomic::And, false),
+    atomic("ds_or_b64", 8, Atomic::Or, false),
+    atomic("ds_xor_b64", 8, Atomic::Xor, false),
+    atomic("ds_inc_u64", 8, Atomic::Inc, false),
+    atomic("ds_dec_u64", 8, Atomic::Dec, false),
+    atomic("ds_min_f32", 4, Atomic::MinFloat, false),
+    atomic("ds_max_f32", 4, Atomic::MaxFloat, false),
+    atomic("ds_add_f64", 8, Atomic::AddFloat, false),
+    atomic("ds_min_f64", 8, Atomic::MinFloat, false),
+    atomic("ds_max_f64", 8, Atomic::MaxFloat, false),
+    atomic("ds_pk_add_f16", 4, Atomic::AddF16Pair, false),
+    atomic("ds_pk_add_bf16", 4, Atomic::AddBf16Pair, false),
+    atomic("ds_cmpst_b32", 4, Atomic::CmpSwap, false),
+    atomic("ds_cmpst_b64", 8, Atomic::CmpSwap, false),
     atomic("ds_add_rtn_u32", 4, Atomic::Add, true),
     atomic("ds_sub_rtn_u32", 4, Atomic::Sub, true),
     atomic("ds_min_rtn_i32", 4, Atomic::Smin, true),
@@ -124,6 +144,25 @@ pub(crate) static TABLE: &[Row] = &[
     atomic("ds_cmpst_rtn_b32", 4, Atomic::CmpSwap, true),
     atomic("ds_add_rtn_f32", 4, Atomic::AddFloat, true),
     atomic("ds_add_rtn_u64", 8, Atomic::Add, true),
+    atomic("ds_sub_rtn_u64", 8, Atomic::Sub, true),
+    atomic("ds_min_rtn_i64", 8, Atomic::Smin, true),
+    atomic("ds_min_rtn_u64", 8, Atomic::Umin, true),
+    atomic("ds_max_rtn_i64", 8, Atomic::Smax, true),
+    atomic("ds_max_rtn_u64", 8, Atomic::Umax, true),
+    atomic("ds_and_rtn_b64", 8, Atomic::And, true),
+    atomic("ds_or_rtn_b64", 8, Atomic::Or, true),
+    atomic("ds_xor_rtn_b64", 8, Atomic::Xor, true),
+    atomic("ds_inc_rtn_u64", 8, Atomic::Inc, true),
+    atomic("ds_dec_rtn_u64", 8, Atomic::Dec, true),
+    atomic("ds_min_rtn_f32", 4, Atomic::MinFloat, true),
+    atomic("ds_max_rtn_f32", 4, Atomic::MaxFloat, true),
+    atomic("ds_add_rtn_f64", 8, Atomic::AddFloat, true),
+    atomic("ds_min_rtn_f64", 8, Atomic::MinFloat, true),
+    atomic("ds_max_rtn_f64", 8, Atomic::MaxFloat, true),
+    atomic("ds_pk_add_rtn_f16", 4, Atomic::AddF16Pair, true),
+    atomic("ds_pk_add_rtn_bf16", 4, Atomic::AddBf16Pair, true),
+    atomic("ds_wrxchg_rtn_b64", 8, Atomic::Swap, true),
+    atomic("ds_cmpst_rtn_b64", 8, Atomic::CmpSwap, true),
     row("ds_bpermute_b32", Kind::Bpermute),
     row("ds_permute_b32", Kind::Permute),
     row("ds_swizzle_b32", Kind::Swizzle),
@@ -210,7 +249,8 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> 
                 let at = lds_address(address[lane], offset);
                 let own = cx.wave.outstanding;
                 let update = |v: u64, u: u64| {
-                    let undefined = u | d.1 | c.1 != 0;
+                    // An exchange leaves nothing of what was there.
+                    let undefined = d.1 | c.1 | if op == Atomic::Swap { 0 } else { u } != 0;
                     (op.apply(v, d.0, c.0, bytes), if undefined { u64::MAX } else { 0 })
                 };
                 let (v, u) = cx.lds.update(at, bytes, issue.by, &own, update).map_err(|e| e.lane(lane))?;
@@ -267,6 +307,12 @@ fn swizzle_source(pattern: u32, lane: usize) -> Result<usize, Fault> {
     match pattern >> 12 {
         // Quad permutation.
         8 => Ok((lane & !3) + (pattern >> (2 * (lane & 3)) & 3) as usize),
+        // Rotation within 32 lanes; lane bits of the mask stay.
+        12 | 13 => {
+            let (fixed, by) = (lane as u32 & pattern & 31, pattern >> 5 & 31);
+            let turned = if pattern >> 10 & 1 == 0 { lane as u32 + by } else { lane as u32 + 32 - by };
+            Ok((lane & 32) + (fixed | turned & 31 & !pattern) as usize)
+        }
         // Within 32 lanes: and, or, xor masks.
         0..=7 => {
             let (and, or, xor) = (pattern & 31, pattern >> 5 & 31, pattern >> 10 & 31);

@@ -157,6 +157,40 @@ pub(crate) fn scaled_fma(a: f32, b: f32, c: f32, power: i32) -> f32 {
     (odd * libm::exp2(f64::from(power))) as f32
 }
 
+/// Likewise for f64.
+pub(crate) fn scaled_fma64(a: f64, b: f64, c: f64, power: i32) -> f64 {
+    let sum = libm::fma(a, b, c);
+    if power == 0 || !sum.is_finite() {
+        return sum;
+    }
+    let result = libm::scalbn(sum, power);
+    let back = libm::scalbn(result, -power);
+    let rest = sum - back;
+    // Only a subnormal result is rounded again, and wrongly only from a tie: there what the sum lost decides.
+    if !back.is_finite() || rest == 0.0 || rest.abs() != libm::scalbn(1.0, -1075 - power) {
+        return result;
+    }
+    // The error of the sum (Boldo and Muller).
+    let product = a * b;
+    let low = libm::fma(a, b, -product);
+    let (high, lost) = two_sum(c, low);
+    let (beta, beta_lost) = two_sum(product, high);
+    let error = ((beta - sum) + beta_lost) + lost;
+    if error == 0.0 || (error > 0.0) != (rest > 0.0) {
+        // `result` is the even neighbour; an exact tie, or less than one, on its side of the middle.
+        return result;
+    }
+    let outwards = (rest > 0.0) == (sum > 0.0);
+    f64::from_bits(if outwards { result.to_bits() + 1 } else { result.to_bits() - 1 })
+}
+
+/// Sum and its rounding error.
+fn two_sum(a: f64, b: f64) -> (f64, f64) {
+    let sum = a + b;
+    let part = sum - a;
+    (sum, (a - (sum - part)) + (b - part))
+}
+
 /// Exponent field of an f32, unbiased; denormals as if normalised.
 pub(crate) fn frexp32(x: f32) -> (f32, i32) {
     if x == 0.0 || !x.is_finite() {
@@ -182,6 +216,12 @@ pub(crate) fn round16(x: f64) -> half::f16 {
     // Round to odd in f32: keeps the information that there was more below the last bit.
     let towards_zero = if f64::from(near).abs() > x.abs() { near.to_bits() - 1 } else { near.to_bits() };
     half::f16::from_f32(f32::from_bits(towards_zero | 1))
+}
+
+/// f16 to f32, bits to bits: exact, a NaN quieted with its payload.
+pub(crate) fn widen16(bits: u16) -> u32 {
+    let payload = u32::from(bits & 0x8000) << 16 | u32::from(bits & 0x3FF) << 13 | 0x7F80_0000;
+    result32(half::f16::from_bits(bits).to_f32(), &[payload])
 }
 
 /// f32 to bf16, nearest even; NaN stays NaN.
@@ -235,6 +275,19 @@ mod tests {
         assert_eq!(scaled_fma(-1.0, 2f32.powi(-120), 1.5 * 2f32.powi(-85), -64), tiny);
         assert_eq!(scaled_fma(3.0, 2.0, 1.0, 64), 7.0 * 2f32.powi(64));
         assert!(scaled_fma(f32::INFINITY, 0.0, 1.0, 64).is_nan());
+    }
+
+    #[test]
+    fn scaled_fma64_rounds_once() {
+        // 1.5 · 2^-1074 is a tie (to even: 2); a little less than that rounds to 1, a little more of 2.5 to 3.
+        let at = |x: f64| libm::scalbn(x, -1074 + 128);
+        let tiny = libm::scalbn(1.0, -1010);
+        assert_eq!(scaled_fma64(at(1.5), 1.0, 0.0, -128).to_bits(), 2);
+        assert_eq!(scaled_fma64(tiny, -1.0, at(1.5), -128).to_bits(), 1);
+        assert_eq!(scaled_fma64(at(2.5), 1.0, 0.0, -128).to_bits(), 2);
+        assert_eq!(scaled_fma64(tiny, 1.0, at(2.5), -128).to_bits(), 3);
+        assert_eq!(scaled_fma64(-tiny, 1.0, -at(2.5), -128).to_bits(), 3 | 1 << 63);
+        assert_eq!(scaled_fma64(3.0, 2.0, 1.0, 128), libm::scalbn(7.0, 128));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! rows of a family (operand fetch, modifiers, shadow, write-back) is that family's `exec`. Another chip is another
 //! [`Isa`]: which rows it has, and its own names for them.
 
+pub(crate) mod atomic;
 pub(crate) mod control;
 pub(crate) mod dpp;
 pub(crate) mod ds;
@@ -26,7 +27,7 @@ use lathe_dsl::target::{Arch, Target};
 use rustc_hash::FxHashMap;
 
 use crate::gcn::decode::{Inst, Kind};
-use crate::gcn::error::{ErrorKind, Fault};
+use crate::gcn::error::{ErrorKind, Fault, unsupported};
 use crate::gcn::lds::Lds;
 use crate::gcn::memory::Space;
 use crate::gcn::state::Wave;
@@ -109,6 +110,9 @@ pub(crate) struct Context<'a, 'm> {
 
 /// Executes one instruction.
 pub(crate) fn exec(cx: &mut Context<'_, '_>, inst: &Inst) -> Result<Flow, Fault> {
+    if cx.wave.indexed && matches!(inst.op, Op::Vopc(_) | Op::Vop3p(_)) {
+        return unsupported(format!("register index on `{}`", inst.text));
+    }
     match inst.op {
         Op::Control(op) => return control::exec(cx, op, inst),
         Op::Sop(row) => sop::exec(cx, row, inst)?,

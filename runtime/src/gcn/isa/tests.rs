@@ -482,6 +482,9 @@ fn results_are_unusable_before_their_wait() {
         "s_load_dword s8, s[2:3], 0x0; s_load_dword s9, s[2:3], 0x0; s_waitcnt lgkmcnt(1); s_mov_b32 s10, s8",
         "s_load_dword s8, s[2:3], 0x0; s_mov_b32 s8, 0",
         "flat_load_dword v1, v[2:3]; s_waitcnt vmcnt(0); v_mov_b32_e32 v0, v1",
+        "global_atomic_add v1, v[2:3], v4, off sc0; s_waitcnt lgkmcnt(0); v_mov_b32_e32 v0, v1",
+        "global_atomic_add v1, v[2:3], v4, off sc0; global_store_dword v[2:3], v4, off; s_waitcnt vmcnt(2); v_mov_b32_e32 v0, v1",
+        "ds_add_rtn_u32 v1, v4, v4; s_waitcnt vmcnt(0); v_mov_b32_e32 v0, v1",
         "flat_load_dword v1, v[2:3]; s_waitcnt lgkmcnt(0); v_mov_b32_e32 v0, v1",
         "global_load_dword v1, v[2:3], off; ds_read_b32 v1, v4",
     ];
@@ -494,6 +497,10 @@ fn results_are_unusable_before_their_wait() {
         // In-order returns: the second one certainly lands last.
         "global_load_dword v1, v[2:3], off; global_load_dword v1, v[2:3], off; s_waitcnt vmcnt(0); v_mov_b32_e32 v0, v1",
         "flat_load_dword v1, v[2:3]; s_waitcnt vmcnt(0) lgkmcnt(0); v_mov_b32_e32 v0, v1",
+        // Stores and atomics count like loads.
+        "global_load_dword v1, v[2:3], off; global_store_dword v[2:3], v4, off; global_atomic_add v[2:3], v4, off; s_waitcnt vmcnt(2); v_mov_b32_e32 v0, v1",
+        // What a wave copied to LDS it may read after the wait.
+        "s_mov_b32 m0, 0; global_load_lds_dword v[2:3], off; s_waitcnt vmcnt(0); ds_read_b32 v1, v4",
         // A store reads its data at issue.
         "global_store_dword v[2:3], v4, off; v_mov_b32_e32 v4, 1",
     ];
@@ -504,6 +511,18 @@ fn results_are_unusable_before_their_wait() {
             b.set(name, value);
         }
         b.run(program).unwrap_or_else(|f| panic!("{program}: {}", f.kind));
+    }
+}
+
+#[test]
+fn copies_to_lds_are_unusable_before_their_wait() {
+    let state = "v[2:3]=$ v4=0 m0=0 mem+0=1 exec=1";
+    for program in [
+        "global_load_lds_dword v[2:3], off; ds_read_b32 v1, v4",
+        "global_load_lds_dword v[2:3], off; s_waitcnt lgkmcnt(0); ds_write_b32 v4, v4",
+        "global_load_lds_dword v[2:3], off; global_load_lds_dword v[2:3], off; s_waitcnt vmcnt(1); ds_add_u32 v4, v4",
+    ] {
+        assert_eq!(fault(program, state), ErrorKind::LdsBeforeWait { address: 0 }, "{program}");
     }
 }
 

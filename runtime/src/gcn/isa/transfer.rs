@@ -3,6 +3,7 @@
 use crate::gcn::decode::{Arg, Inst, M0};
 use crate::gcn::error::{ErrorKind, Fault, Sink, unsupported};
 use crate::gcn::isa::Context;
+use crate::gcn::isa::atomic::Atomic;
 use crate::gcn::isa::flat::Segment;
 use crate::gcn::lds::{By, Lds};
 use crate::gcn::state::{LANES, Lanes, Via, lanes_of, vector_range};
@@ -17,43 +18,6 @@ pub enum Part {
     Low,
     /// High half, the low one is kept.
     High,
-}
-
-/// Read-modify-write operation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Atomic {
-    /// Integer sum.
-    Add,
-    /// Difference.
-    Sub,
-    /// Signed minimum.
-    Smin,
-    /// Unsigned minimum.
-    Umin,
-    /// Signed maximum.
-    Smax,
-    /// Unsigned maximum.
-    Umax,
-    /// Bitwise and.
-    And,
-    /// Bitwise or.
-    Or,
-    /// Bitwise exclusive or.
-    Xor,
-    /// Up to a limit, then 0.
-    Inc,
-    /// Down to 0, then to the limit.
-    Dec,
-    /// Exchange.
-    Swap,
-    /// Exchange if equal: data, then compare value.
-    CmpSwap,
-    /// f32 or f64 sum.
-    AddFloat,
-    /// f64 minimum.
-    MinFloat,
-    /// f64 maximum.
-    MaxFloat,
 }
 
 /// What a row transfers.
@@ -189,69 +153,12 @@ pub(crate) static TABLE: &[Row] = &[
     atomic("atomic_swap_x2", 8, Atomic::Swap),
     atomic("atomic_cmpswap_x2", 8, Atomic::CmpSwap),
     atomic("atomic_add_f32", 4, Atomic::AddFloat),
+    atomic("atomic_pk_add_f16", 4, Atomic::AddF16Pair),
+    atomic("atomic_pk_add_bf16", 4, Atomic::AddBf16Pair),
     atomic("atomic_add_f64", 8, Atomic::AddFloat),
     atomic("atomic_min_f64", 8, Atomic::MinFloat),
     atomic("atomic_max_f64", 8, Atomic::MaxFloat),
 ];
-
-impl Atomic {
-    /// New value of a word of `bytes`.
-    pub(crate) fn apply(self, old: u64, data: u64, compare: u64, bytes: u32) -> u64 {
-        let bits = 8 * bytes;
-        let signed = |x: u64| (x << (64 - bits)) as i64 >> (64 - bits);
-        let narrow = bytes == 4;
-        let new = match self {
-            Self::Add => old.wrapping_add(data),
-            Self::Sub => old.wrapping_sub(data),
-            Self::Smin => {
-                if signed(old) < signed(data) {
-                    old
-                } else {
-                    data
-                }
-            }
-            Self::Smax => {
-                if signed(old) > signed(data) {
-                    old
-                } else {
-                    data
-                }
-            }
-            Self::Umin => old.min(data),
-            Self::Umax => old.max(data),
-            Self::And => old & data,
-            Self::Or => old | data,
-            Self::Xor => old ^ data,
-            Self::Inc => {
-                if old >= data {
-                    0
-                } else {
-                    old + 1
-                }
-            }
-            Self::Dec => {
-                if old == 0 || old > data {
-                    data
-                } else {
-                    old - 1
-                }
-            }
-            Self::Swap => data,
-            Self::CmpSwap => {
-                if old == compare {
-                    data
-                } else {
-                    old
-                }
-            }
-            Self::AddFloat if narrow => u64::from((f32::from_bits(old as u32) + f32::from_bits(data as u32)).to_bits()),
-            Self::AddFloat => (f64::from_bits(old) + f64::from_bits(data)).to_bits(),
-            Self::MinFloat => f64::from_bits(old).min(f64::from_bits(data)).to_bits(),
-            Self::MaxFloat => f64::from_bits(old).max(f64::from_bits(data)).to_bits(),
-        };
-        new & u64::MAX >> (64 - bits)
-    }
-}
 
 /// Where one lane's access starts.
 #[derive(Clone, Copy, Debug)]
@@ -503,8 +410,7 @@ pub(crate) fn run(
                     let (what, bits) = ("the atomic's operand".to_owned(), data.1 | compare.1);
                     return Err(ErrorKind::Undefined { what, bits, sink: Sink::Store }.lane(lane));
                 }
-                let (v, u) = atomic_word(cx, place, bytes, by, |v| op.apply(v, data.0, compare.0, bytes))
-                    .map_err(|e| e.lane(lane))?;
+                let (v, u) = atomic_word(cx, place, bytes, by, op, (data.0, compare.0)).map_err(|e| e.lane(lane))?;
                 for (w, register) in old.iter_mut().enumerate() {
                     register.v[lane] = (v >> (32 * w)) as u32;
                     register.u[lane] = (u >> (32 * w)) as u32;
@@ -534,8 +440,12 @@ fn atomic_word(
     place: Place,
     bytes: u32,
     by: By,
-    f: impl FnOnce(u64) -> u64,
+    op: Atomic,
+    (data, compare): (u64, u64),
 ) -> Result<(u64, u64), ErrorKind> {
+    let f = |old| op.apply(old, data, compare, bytes);
+    // From an undefined value an undefined one is made, but an exchange leaves nothing of it.
+    let spoils = |undefined: u64| undefined != 0 && op != Atomic::Swap;
     let n = bytes as usize;
     let address = match place {
         Place::Memory(address) => address,
@@ -544,19 +454,18 @@ fn atomic_word(
         Place::Buffer { base, offset, .. } => base.wrapping_add(offset),
         Place::Lds(address) => {
             let own = cx.wave.outstanding;
-            return cx.lds.update(address, bytes, by, &own, |v, u| (f(v), if u != 0 { u64::MAX } else { 0 }));
+            return cx.lds.update(address, bytes, by, &own, |v, u| (f(v), if spoils(u) { u64::MAX } else { 0 }));
         }
         Place::Scratch(_) => return Err(ErrorKind::Unsupported("atomic on scratch".into())),
     };
     if !address.is_multiple_of(u64::from(bytes)) {
         return Err(ErrorKind::Unsupported(format!("misaligned atomic at {address:#x}")));
     }
-    let (data, shadow) = cx.space.store("atomic", address, n)?;
+    let (bytes, shadow) = cx.space.store("atomic", address, n)?;
     let join = |b: &[u8]| b.iter().rev().fold(0u64, |w, b| w << 8 | u64::from(*b));
-    let (v, u) = (join(data), join(shadow));
-    data.copy_from_slice(&f(v).to_le_bytes()[..n]);
-    // From undefined memory an undefined value is made; an exchange defines it, but then the old value was useless.
-    shadow.fill(if u == 0 { 0 } else { 0xFF });
+    let (v, u) = (join(bytes), join(shadow));
+    bytes.copy_from_slice(&f(v).to_le_bytes()[..n]);
+    shadow.fill(if spoils(u) { 0xFF } else { 0 });
     Ok((v, u))
 }
 

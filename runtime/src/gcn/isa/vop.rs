@@ -2,17 +2,19 @@
 
 mod bits;
 mod convert;
+mod dot;
 mod float16;
 mod float32;
 mod float64;
 mod integer;
+mod mix;
 mod special;
 
-use crate::gcn::decode::{Arg, Inst, Kind, Sel};
-use crate::gcn::error::{Fault, unsupported};
+use crate::gcn::decode::{Arg, Inst, Kind, M0, Sel};
+use crate::gcn::error::{Fault, Sink, unsupported};
 use crate::gcn::isa::shadow::{self, Shadow};
 use crate::gcn::isa::{Context, dpp, float};
-use crate::gcn::state::{LANES, Mode, Wide, lanes_of};
+use crate::gcn::state::{LANES, Mode, Scalar, Wide, lanes_of};
 
 pub(crate) use special::Special;
 
@@ -125,9 +127,9 @@ impl Row {
 
 /// All rows.
 pub(crate) fn tables() -> impl Iterator<Item = &'static Row> {
-    [bits::TABLE, convert::TABLE, float16::TABLE, float32::TABLE, float64::TABLE, integer::TABLE, special::TABLE]
-        .into_iter()
-        .flatten()
+    let floats = [convert::TABLE, float16::TABLE, float32::TABLE, float64::TABLE, mix::TABLE];
+    let others = [bits::TABLE, dot::TABLE, integer::TABLE, special::TABLE];
+    floats.into_iter().chain(others).flatten()
 }
 
 /// Operands of one instruction, ready for lane-wise work, and the lanes it may write.
@@ -238,10 +240,38 @@ pub(crate) fn fetch(cx: &mut Context<'_, '_>, inst: &Inst, args: &[Arg], tys: &[
     Ok(o)
 }
 
+/// The instruction with the operands that M0 names moved up by its index.
+fn indexed(cx: &mut Context<'_, '_>, row: &Row, inst: &Inst) -> Result<Inst, Fault> {
+    // Sources 0 to 2, then the destination; only lane-wise rows have their operands in that order.
+    if matches!(row.sem, Sem::Special(_)) || row.accumulate {
+        return unsupported(format!("register index on `{}`", inst.text));
+    }
+    let m0 = cx.wave.scalar(M0, 1)?;
+    let m0 = Scalar { v: m0.v & 0xF0FF, u: m0.u & 0xF0FF }.defined(|| "m0".into(), Sink::Control)?;
+    let mut moved = inst.clone();
+    for (i, arg) in moved.args.iter_mut().enumerate() {
+        let bit = if i == 0 { 15 } else { 11 + i };
+        if let Kind::V { first, .. } = &mut arg.kind
+            && m0 >> bit & 1 == 1
+        {
+            *first += (m0 & 0xFF) as u16;
+        }
+    }
+    Ok(moved)
+}
+
 pub(crate) fn exec(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> Result<(), Fault> {
+    if cx.wave.indexed {
+        let moved = indexed(cx, row, inst)?;
+        return lanewise(cx, row, &moved);
+    }
     if let Sem::Special(which) = row.sem {
         return special::exec(cx, which, row, inst);
     }
+    lanewise(cx, row, inst)
+}
+
+fn lanewise(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> Result<(), Fault> {
     let mut o = fetch(cx, inst, &inst.args[1..], row.s)?;
     if row.accumulate {
         let last = row.s.len() - 1;

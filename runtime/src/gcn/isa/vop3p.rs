@@ -16,6 +16,8 @@ enum Sem {
     Mov,
     /// 16-bit halves; integers wrap.
     Int2(fn(u16, u16) -> u16),
+    /// Likewise, or saturate with `clamp`.
+    Clamped(fn(u16, u16) -> u16, fn(u16, u16) -> u16),
     /// Likewise with three operands.
     Int3(fn(u16, u16, u16) -> u16),
     /// f16 halves.
@@ -54,11 +56,19 @@ const fn row(name: &'static str, sem: Sem) -> Row {
     Row { name, sem }
 }
 
+/// IEEE 754-2019 maximum or minimum of f16 values: NaN if either is, −0 < +0.
+fn propagate(a: f64, b: f64, max: bool) -> f64 {
+    if a.is_nan() || b.is_nan() {
+        return f64::NAN;
+    }
+    if (a.total_cmp(&b).is_ge()) == max { a } else { b }
+}
+
 fn i(x: u16) -> i16 {
     x as i16
 }
 
-use Sem::{F16x2, F16x3, F32x2, F32x3, Int2, Int3, Mov, Select16};
+use Sem::{Clamped, F16x2, F16x3, F32x2, F32x3, Int2, Int3, Mov, Select16};
 
 pub(crate) static TABLE: &[Row] = &[
     row("v_pk_add_f32", F32x2(|a, b| a + b)),
@@ -70,10 +80,12 @@ pub(crate) static TABLE: &[Row] = &[
     row("v_pk_fma_f16", F16x3(libm::fma)),
     row("v_pk_max_f16", Select16 { max: true }),
     row("v_pk_min_f16", Select16 { max: false }),
-    row("v_pk_add_u16", Int2(u16::wrapping_add)),
-    row("v_pk_add_i16", Int2(u16::wrapping_add)),
-    row("v_pk_sub_u16", Int2(u16::wrapping_sub)),
-    row("v_pk_sub_i16", Int2(u16::wrapping_sub)),
+    row("v_pk_maximum3_f16", F16x3(|a, b, c| propagate(propagate(a, b, true), c, true))),
+    row("v_pk_minimum3_f16", F16x3(|a, b, c| propagate(propagate(a, b, false), c, false))),
+    row("v_pk_add_u16", Clamped(u16::wrapping_add, u16::saturating_add)),
+    row("v_pk_add_i16", Clamped(u16::wrapping_add, |a, b| i(a).saturating_add(i(b)) as u16)),
+    row("v_pk_sub_u16", Clamped(u16::wrapping_sub, u16::saturating_sub)),
+    row("v_pk_sub_i16", Clamped(u16::wrapping_sub, |a, b| i(a).saturating_sub(i(b)) as u16)),
     row("v_pk_mul_lo_u16", Int2(u16::wrapping_mul)),
     row("v_pk_mad_u16", Int3(|a, b, c| a.wrapping_mul(b).wrapping_add(c))),
     row("v_pk_mad_i16", Int3(|a, b, c| a.wrapping_mul(b).wrapping_add(c))),
@@ -129,14 +141,14 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> 
         Sem::F32x2(_) | Sem::F32x3(_) => (32, true),
         Sem::Mov => (32, false),
         Sem::F16x2(_) | Sem::F16x3(_) | Sem::Select16 { .. } => (16, true),
-        Sem::Int2(_) | Sem::Int3(_) => (16, false),
+        Sem::Int2(_) | Sem::Int3(_) | Sem::Clamped(..) => (16, false),
     };
     let mode = cx.wave.mode;
     let keep = if half == 32 { mode.denorm32 } else { mode.denorm64 };
     if is_float && keep != 3 {
         return unsupported(format!("`{}` with denormals flushed", inst.text));
     }
-    if inst.mods.clamp && !matches!(row.sem, Sem::F32x2(_) | Sem::F32x3(_)) {
+    if inst.mods.clamp && !matches!(row.sem, Sem::F32x2(_) | Sem::F32x3(_) | Sem::Clamped(..)) {
         return unsupported(format!("clamp in `{}`", inst.text));
     }
     let mut src = Vec::with_capacity(3);
@@ -174,6 +186,10 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> 
                 // Operand 0 makes the low half by op_sel[0], operand 1 the high half by op_sel[1].
                 Sem::Mov => src[part][0].v[l],
                 Sem::Int2(g) => u64::from(g(at(0) as u16, at(1) as u16)),
+                Sem::Clamped(wrap, saturate) => {
+                    let g = if inst.mods.clamp { saturate } else { wrap };
+                    u64::from(g(at(0) as u16, at(1) as u16))
+                }
                 Sem::Int3(g) => u64::from(g(at(0) as u16, at(1) as u16, at(2) as u16)),
                 Sem::F16x2(g) => f16_result(g(h(0), h(1))),
                 Sem::F16x3(g) => f16_result(g(h(0), h(1), h(2))),

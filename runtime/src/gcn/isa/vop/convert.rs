@@ -25,13 +25,6 @@ fn bits(x: f32) -> u64 {
     u64::from(x.to_bits())
 }
 
-fn from_f16(x: u64) -> u64 {
-    u64::from(float::result32(
-        half::f16::from_bits(x as u16).to_f32(),
-        &[(x as u32 & 0x8000) << 16 | (x as u32 & 0x3FF) << 13 | 0x7F80_0000],
-    ))
-}
-
 fn to_f16(x: u64) -> u64 {
     u64::from(half::f16::from_f32(f(x)).to_bits())
 }
@@ -98,7 +91,7 @@ pub(crate) static TABLE: &[Row] = &[
     row("v_cvt_u32_f64", B32, &[F64], Bits(|[a, ..]| u64::from(f64::from_bits(a) as u32), Strict)),
     // 16-bit floats.
     row("v_cvt_f16_f32", F16, F, Bits(|[a, ..]| to_f16(a), Strict)),
-    row("v_cvt_f32_f16", F32, &[F16], Bits(|[a, ..]| from_f16(a), Strict)),
+    row("v_cvt_f32_f16", F32, &[F16], Bits(|[a, ..]| u64::from(float::widen16(a as u16)), Strict)),
     row("v_cvt_f32_bf16", F32, &[B16], Bits(|[a, ..]| a << 16, Move(0))),
     row(
         "v_cvt_pk_bf16_f32",

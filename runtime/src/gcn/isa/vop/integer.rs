@@ -138,4 +138,6 @@ pub(crate) static TABLE: &[Row] = &[
     row("v_min3_u16", B16, WWW, Bits(|v| min(unsigned(v)), Strict)),
     row("v_max3_i16", B16, WWW, Bits(|v| max(short(v)), Strict)),
     row("v_min3_i16", B16, WWW, Bits(|v| min(short(v)), Strict)),
+    row("v_med3_u16", B16, WWW, Bits(|v| median(unsigned(v)), Strict)),
+    row("v_med3_i16", B16, WWW, Bits(|v| median(short(v)), Strict)),
 ];

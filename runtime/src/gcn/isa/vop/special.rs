@@ -1,5 +1,6 @@
 //! Vector instructions that are not lane by lane, or have a second result or a hidden operand.
 
+use super::mix::{self, Mix};
 use super::{Operands, Row, Ty, fetch, special, write_back};
 use crate::gcn::decode::{Arg, Inst, Kind};
 use crate::gcn::error::{ErrorKind, Fault, Sink, unsupported};
@@ -49,6 +50,8 @@ pub enum Special {
     DivScale,
     /// Division step that undoes the scaling.
     DivFmas,
+    /// `v_fma_mix*`: f32 fused multiply-add of f16 and f32 operands.
+    Mix(Mix),
 }
 
 impl Special {
@@ -60,7 +63,7 @@ impl Special {
             Self::MadWide { .. } | Self::DivScale => (5, 5),
             Self::ReadFirstLane | Self::Swap | Self::PermlaneSwap(_) => (2, 2),
             Self::ReadLane | Self::WriteLane | Self::Mbcnt { .. } => (3, 3),
-            Self::DivFmas => (4, 4),
+            Self::DivFmas | Self::Mix(_) => (4, 4),
         }
     }
 }
@@ -111,12 +114,15 @@ fn lane_number(cx: &mut Context<'_, '_>, arg: &Arg) -> Result<usize, Fault> {
 }
 
 pub(crate) fn exec(cx: &mut Context<'_, '_>, which: Special, row: &'static Row, inst: &Inst) -> Result<(), Fault> {
+    if let Special::Mix(to) = which {
+        return mix::exec(cx, to, inst);
+    }
     if inst.mods.clamp || inst.mods.omod != 1.0 {
         return unsupported(format!("output modifier in `{}`", inst.text));
     }
     let args = &inst.args;
     match which {
-        Special::Nop => Ok(()),
+        Special::Nop | Special::Mix(_) => Ok(()),
         Special::Cndmask => {
             let o = fetch(cx, inst, &args[1..3], row.s)?;
             let mask = cx.wave.scalar_arg(&args[3], 64)?;
@@ -240,10 +246,9 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, which: Special, row: &'static Row, 
                 let [a, b, c] = [o.src[0].v[l], o.src[1].v[l], o.src[2].v[l]];
                 let scaled = vcc.v >> l & 1 == 1;
                 out.v[l] = if row.d == F64 {
-                    let r = libm::fma(f64::from_bits(a), f64::from_bits(b), f64::from_bits(c));
-                    // A result that the factor makes subnormal is rounded twice here.
-                    let factor = libm::exp2(f64::from(unscale(c >> 52 & 0x7FF, 1023, 128)));
-                    float::result64(if scaled { r * factor } else { r }, &[a, b, c])
+                    let power = if scaled { unscale(c >> 52 & 0x7FF, 1023, 128) } else { 0 };
+                    let r = float::scaled_fma64(f64::from_bits(a), f64::from_bits(b), f64::from_bits(c), power);
+                    float::result64(r, &[a, b, c])
                 } else {
                     let f = |x: u64| f32::from_bits(x as u32);
                     let power = if scaled { unscale(c >> 23 & 0xFF, 127, 64) } else { 0 };
@@ -337,8 +342,14 @@ fn permlane_swap(cx: &mut Context<'_, '_>, inst: &Inst, width: usize) -> Result<
     let (mut new_d, mut new_s) = (d.clone(), s.clone());
     for lane in (0..LANES).filter(|l| l & width == 0) {
         let high = lane + width;
-        (new_s.v[lane], new_s.u[lane]) = (d.v[high], d.u[high]);
-        (new_d.v[high], new_d.u[high]) = (s.v[lane], s.u[lane]);
+        // An inactive lane gives nothing: the other one keeps what it has, or gets 0 with bound_ctrl.
+        let give = |from: usize, old: (u64, u64), new: (u64, u64)| match () {
+            () if inst.mods.fetch_inactive || exec >> from & 1 == 1 => new,
+            () if inst.mods.bound_ctrl => (0, 0),
+            () => old,
+        };
+        (new_s.v[lane], new_s.u[lane]) = give(high, (s.v[lane], s.u[lane]), (d.v[high], d.u[high]));
+        (new_d.v[high], new_d.u[high]) = give(lane, (d.v[high], d.u[high]), (s.v[lane], s.u[lane]));
     }
     cx.wave.set_wide(&inst.args[0], 32, &new_d, exec)?;
     cx.wave.set_wide(&inst.args[1], 32, &new_s, exec)

@@ -1,0 +1,67 @@
+//! Which operations the files cover, and for which targets.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lathe_dsl::Target;
+use lathe_dsl::ir::Op;
+
+use super::format::{File, Kernel, Section, without_comment};
+
+/// File with the operations that have no tests so far, one a line: to become empty, and then to be deleted with what reads it.
+const NOT_YET: &str = "not_yet_covered.txt";
+
+/// Names of operations that a section is a test of.
+pub fn covered<'a>(section: &'a Section, all: &BTreeSet<&str>) -> Vec<&'a str> {
+    let mut names: Vec<&str> = section.covers.iter().map(String::as_str).collect();
+    if let (Kernel::Snippet { body, .. }, true) = (&section.kernel, names.is_empty()) {
+        let words = |line: &'a String| {
+            let word = |c: char| c.is_ascii_alphanumeric() || "_%.=".contains(c);
+            without_comment(line).split(move |c| !word(c))
+        };
+        names.extend(body.iter().flat_map(words).filter(|w| all.contains(w)));
+    }
+    names
+}
+
+pub fn check(files: &[File], failures: &mut Vec<String>) {
+    let all: BTreeSet<&str> = Op::all_defs().iter().map(|d| d.name).collect();
+    let mut run: BTreeSet<&str> = BTreeSet::new();
+    let mut told: BTreeMap<&str, Vec<Target>> = BTreeMap::new();
+    for file in files {
+        for section in &file.sections {
+            for name in covered(section, &all) {
+                if !all.contains(name) {
+                    let line = section.kernel.line();
+                    failures.push(format!("{}:{line}: covers `{name}`, which is no operation", file.name));
+                }
+                if !section.launches.is_empty() {
+                    run.insert(name);
+                }
+                let targets = told.entry(name).or_default();
+                targets.extend(section.code.iter().flat_map(|l| &l.targets));
+                targets.extend(section.refused.iter().map(|(t, _)| t));
+            }
+        }
+    }
+    let later = std::fs::read_to_string(super::folder().join(NOT_YET)).expect("the list is there");
+    let later: BTreeSet<&str> = later.lines().collect();
+    for name in later.iter().filter(|n| !all.contains(*n)) {
+        failures.push(format!("{NOT_YET}: `{name}` is no operation"));
+    }
+    for name in &all {
+        let missing: Vec<String> = Target::MAIN
+            .iter()
+            .filter(|t| !told.get(name).is_some_and(|told| told.contains(t)))
+            .map(ToString::to_string)
+            .collect();
+        let complete = run.contains(name) && missing.is_empty();
+        match (complete, later.contains(name)) {
+            (false, false) if !run.contains(name) => failures.push(format!("no file runs `{name}`")),
+            (false, false) => {
+                failures.push(format!("no file says which instructions `{name}` becomes on {}", missing.join(", ")));
+            }
+            (true, true) => println!("`{name}` is covered and can leave {NOT_YET}"),
+            _ => {}
+        }
+    }
+}
