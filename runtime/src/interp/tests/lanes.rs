@@ -83,7 +83,7 @@ fn shuffles_exchange_within_their_groups() {
                         .map(|t| {
                             let (l, n) = (i64::from(t % width), i64::from(amount(t)));
                             let source = match op {
-                                ShuffleOp::Xor => l ^ n % i64::from(width),
+                                ShuffleOp::Xor => l ^ (n % i64::from(width)),
                                 ShuffleOp::Up => l - n,
                                 ShuffleOp::Down => l + n,
                                 ShuffleOp::Idx => n % i64::from(width),

@@ -176,7 +176,7 @@ impl Build {
     }
 
     pub(super) fn ptr_load(&mut self, pointer: Value, ty: Type) -> Value {
-        self.op(Op::PtrLoad { pointer: pointer, memory: Memory::default() }, ty)
+        self.op(Op::PtrLoad { pointer, memory: Memory::default() }, ty)
     }
 
     /// Flat index of the thread in the whole one-dimensional launch.
