@@ -9,12 +9,12 @@ use lathe_dsl::ir::{self, Access, ParamKind, Type};
 use lathe_dsl::{Target, verify};
 use lathe_runtime::interp::Program;
 
-use super::code;
 use super::format::{Failure, Given, Kernel, Launch, Place, Section, fail};
 use super::lists::{Content, Known, content, expected};
 use super::machine::{self, Arg, Done};
 use super::snippet::{self, Signature};
 use super::values::{Exactness, Want, show};
+use super::{code, coverage};
 use crate::golden::llvm_is_pinned;
 
 /// Orders of the waves that each launch is run with.
@@ -44,8 +44,19 @@ struct Prepared<'a> {
     args: Vec<Arg>,
     /// By parameter.
     wants: Vec<Option<Vec<Want>>>,
-    /// Line to blame, and number of elements that each of `lines` has, of a snippet's results.
+    /// Lines of a snippet's lanes.
     lines: Vec<usize>,
+}
+
+impl Prepared<'_> {
+    /// Wants the bits of `done`, which is within every bound, wherever a bound is wanted.
+    fn settle(&mut self, done: &Done) {
+        for (wants, got) in self.wants.iter_mut().zip(&done.buffers) {
+            for (want, got) in wants.iter_mut().flatten().zip(got) {
+                want.settle(*got);
+            }
+        }
+    }
 }
 
 pub fn run(file: &Path, section: &Section) -> Outcome {
@@ -69,6 +80,8 @@ impl<'a> Runner<'a> {
                 instances.push(Instance { wave, kernel });
             }
         }
+        // Whether the machine code's results are bit for bit the CPU device's, or within a bound of exact ones.
+        let bounded = coverage::bounded(self.section);
         for Instance { wave, kernel } in &instances {
             let mut judge = None;
             let mut artifact = None;
@@ -82,9 +95,9 @@ impl<'a> Runner<'a> {
             }
             // The width is refused everywhere, or failed to compile: nothing to run.
             let Some(judge) = judge else { continue };
-            let prepared = self.prepare(kernel, *wave)?;
+            let mut prepared = self.prepare(kernel, *wave)?;
             if !self.section.skips(Place::Cpu) {
-                self.run_cpu(kernel, judge, &prepared, outcome)?;
+                self.run_cpu(kernel, judge, &mut prepared, bounded, outcome)?;
             }
             if let Some(artifact) = artifact.filter(|_| !self.section.skips(Place::Gcn)) {
                 self.run_gcn(kernel, &artifact, &prepared, outcome);
@@ -206,20 +219,25 @@ impl<'a> Runner<'a> {
         &self,
         kernel: &ir::Kernel,
         target: Target,
-        prepared: &[Prepared<'_>],
+        prepared: &mut [Prepared<'_>],
+        bounded: bool,
         outcome: &mut Outcome,
     ) -> Result<(), Failure> {
+        let exactness = if bounded { Exactness::Exact } else { Exactness::Bounded };
         let place = format!("cpu with waves of {}", target.chip().wave);
         verify::verify(kernel, target).or_else(|e| fail(self.line(), format!("{place}: {e}")))?;
         let program = Program::new(kernel).or_else(|e| fail(self.line(), format!("{place}: {e}")))?;
-        for p in prepared.iter().filter(|p| p.launch.gcn_fault.is_none() || p.launch.fault.is_none()) {
+        for p in prepared {
             for seed in CPU_SEEDS {
                 let place = seed.map_or(place.clone(), |s| format!("{place}, seed {s}"));
                 let before = outcome.failures.len();
                 let done = machine::cpu(kernel, &program, &p.args, seed);
-                self.judge(kernel, p, done, p.launch.fault.as_deref(), Exactness::Exact, &place, outcome);
+                let done = self.judge(kernel, p, done, p.launch.fault.as_deref(), exactness, &place, outcome);
                 if outcome.failures.len() > before {
                     break;
+                }
+                if let Some(done) = done.filter(|_| !bounded) {
+                    p.settle(&done);
                 }
             }
         }
@@ -254,17 +272,27 @@ impl<'a> Runner<'a> {
         exactness: Exactness,
         place: &str,
         outcome: &mut Outcome,
-    ) {
+    ) -> Option<Done> {
         let mut failed = |line: usize, what: String| {
             outcome.failures.push(Failure { line, message: format!("{place}: {what}") });
         };
         let line = p.launch.line;
         let done = match (done, fault) {
-            (Err(error), Some(text)) if error.contains(text) => return,
-            (Err(error), Some(text)) => return failed(line, format!("a fault without `{text}`: {error}")),
-            (Err(error), None) => return failed(line, error),
-            (Ok(_), Some(text)) => return failed(line, format!("no fault, where one with `{text}` is expected")),
             (Ok(done), None) => done,
+            (Err(error), Some(text)) if error.contains(text) => return None,
+            (done, fault) => {
+                failed(
+                    line,
+                    match (done, fault) {
+                        (Err(error), Some(text)) => format!("a fault without `{text}`: {error}"),
+                        (Err(error), None) => error,
+                        (Ok(_), fault) => {
+                            format!("no fault, where one with `{}` is expected", fault.unwrap_or_default())
+                        }
+                    },
+                );
+                return None;
+            }
         };
         let wanted = &p.launch.findings;
         for finding in done.findings.iter().filter(|f| !wanted.iter().any(|w| f.contains(w.as_str()))) {
@@ -301,6 +329,7 @@ impl<'a> Runner<'a> {
                 failed(line, format!("{} more elements of {}'s {len} are wrong", wrong - SHOWN, param.name));
             }
         }
+        Some(done)
     }
 }
 

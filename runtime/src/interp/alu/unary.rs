@@ -46,13 +46,13 @@ macro_rules! float {
 macro_rules! math {
     ($op:expr, $t:ty, |$x:ident| $wide:expr, |$y:ident| $narrow:expr, else $rest:expr) => {{
         macro_rules! f {
-                                ($f:path) => {
-                                    lanes!(try |$x: $t| -> $t {{
-                                        let $y = $f(&Host, $wide);
-                                        Ok($narrow)
-                                    }})
-                                };
-                            }
+                                        ($f:path) => {
+                                            lanes!(try |$x: $t| -> $t {{
+                                                let $y = $f(&Host, $wide);
+                                                Ok($narrow)
+                                            }})
+                                        };
+                                    }
         match $op {
             UnaryOp::Exp => f!(math::exp),
             UnaryOp::Exp2 => f!(math::exp2),
