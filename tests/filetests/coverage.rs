@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use lathe_dsl::Target;
-use lathe_dsl::ir::{Agreement, Op, OpDef};
+use lathe_dsl::ir::Op;
 
 use super::format::{File, Kernel, Section, without_comment};
 
@@ -21,15 +21,6 @@ pub fn covered<'a>(section: &'a Section, all: &BTreeSet<&str>) -> Vec<&'a str> {
         names.extend(body.iter().flat_map(words).filter(|w| all.contains(w)));
     }
     names
-}
-
-/// Whether targets may differ from the CPU device in what a section computes: it has an operation with a bound, or a licence.
-pub fn bounded(section: &Section) -> bool {
-    let defs = Op::all_defs();
-    let all: BTreeSet<&str> = defs.iter().map(|d| d.name).collect();
-    let names = covered(section, &all);
-    let bound = |d: &&OpDef| matches!(d.agreement, Agreement::Bound(_)) && names.contains(&d.name);
-    defs.iter().any(bound) || section.with.contains("fast_") || section.with.contains("flush")
 }
 
 pub fn check(files: &[File], failures: &mut Vec<String>) {

@@ -11,11 +11,11 @@ pub enum Want {
     Nan,
     /// Anything.
     Any,
-    /// At most so far from these bits, or exactly these.
+    /// These bits where the operation is exact, else at most so far away.
     Near { bits: u64, ulp: u64, absolute: f64 },
 }
 
-/// Whether a bound counts.
+/// How an element is compared: on the CPU device bounded operations are exact too.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Exactness {
     Exact,
@@ -36,13 +36,6 @@ impl Want {
                 }
                 rank(scalar, *bits).abs_diff(rank(scalar, got)) <= *ulp || (a - b).abs() <= *absolute
             }
-        }
-    }
-
-    /// Wants these bits from now on instead of a bound.
-    pub fn settle(&mut self, got: u64) {
-        if let Self::Near { bits, ulp, absolute } = self {
-            (*bits, *ulp, *absolute) = (got, 0, 0.0);
         }
     }
 

@@ -95,12 +95,7 @@ pub struct Rmw<'c, 'a> {
 impl<'c, 'a> Lowering<'c, 'a, '_> {
     /// A fence.
     pub(super) fn fence(&self, order: Order, scope: Scope) -> Result<()> {
-        match ordering(order) {
-            Ordering::NotAtomic | Ordering::Monotonic => {
-                Err(format!("a fence with order {}; it takes acquire, release, acq_rel or seq_cst", order.name()))
-            }
-            order => self.fence_at(&self.emit, order, scope),
-        }
+        self.fence_at(&self.emit, ordering(order), scope)
     }
 
     fn fence_at(&self, e: &Emitter<'c, 'a>, order: Ordering, scope: Scope) -> Result<()> {
@@ -147,7 +142,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             ty: self.kernel.ty(value),
             scope,
         };
-        self.rmw_at(&self.emit, rmw, atomic(order)?)
+        self.rmw_at(&self.emit, rmw, ordering(order))
     }
 
     /// The same at a place.
@@ -219,7 +214,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         let (e, ty) = (&self.emit, self.kernel.ty(value));
         let bits = e.int(ty.bytes() * 8);
         let operands = [self.get(pointer)?, e.bitcast(self.get(expected)?, bits)?, e.bitcast(self.get(value)?, bits)?];
-        let old = self.ordered(e, atomic(order)?, scope, |order| {
+        let old = self.ordered(e, ordering(order), scope, |order| {
             let attributes = [
                 ("success_ordering", order.attribute(e)),
                 ("failure_ordering", order.of_failure().attribute(e)),
@@ -231,13 +226,5 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             e.field(both, 0, bits)
         })?;
         e.bitcast(old, e.ty(ty))
-    }
-}
-
-/// The order of an atomic operation.
-fn atomic(order: Order) -> Result<Ordering> {
-    match ordering(order) {
-        Ordering::NotAtomic => Err("an atomic operation with order plain".to_owned()),
-        order => Ok(order),
     }
 }
