@@ -484,12 +484,13 @@ fn ptr_add<const W: usize>(
     (space, kind): (Space, Count),
     bytes: u32,
 ) {
-    let (from, narrow) = (&regs.r64[pointer as usize], &regs.r32[count as usize]);
+    let from = &regs.r64[pointer as usize];
     // Only one of the two is meant; the other one's number may lie outside its file.
+    let narrow = |i: usize| regs.r32[count as usize][i];
     let wide = |i: usize| regs.r64[count as usize][i];
     let size = i64::from(bytes);
     regs.r64[dst as usize] = match (space, kind) {
-        (Space::Lds, Count::U32) => std::array::from_fn(|i| lds::advance(from[i], i64::from(narrow[i]) * size)),
+        (Space::Lds, Count::U32) => std::array::from_fn(|i| lds::advance(from[i], i64::from(narrow(i)) * size)),
         (Space::Lds, Count::I64) => {
             std::array::from_fn(|i| lds::advance(from[i], (wide(i) as i64).saturating_mul(size)))
         }
@@ -497,7 +498,7 @@ fn ptr_add<const W: usize>(
             lds::advance(from[i], i64::try_from(wide(i)).unwrap_or(i64::MAX).saturating_mul(size))
         }),
         (Space::Global, Count::U32) => {
-            std::array::from_fn(|i| from[i].wrapping_add(u64::from(narrow[i]) * u64::from(bytes)))
+            std::array::from_fn(|i| from[i].wrapping_add(u64::from(narrow(i)) * u64::from(bytes)))
         }
         (Space::Global, _) => std::array::from_fn(|i| from[i].wrapping_add(wide(i).wrapping_mul(bytes.into()))),
     };
