@@ -40,7 +40,7 @@ pub fn llvm_is_pinned() -> bool {
 #[test]
 fn kernel_ir() {
     for (name, key) in GOLDEN {
-        for target in Target::all() {
+        for target in Target::MAIN {
             pin(name, target, "kir", &lathe_dsl::trace(&key, target).unwrap().to_string());
         }
     }
@@ -52,7 +52,7 @@ fn mlir_and_llvm_ir() {
         return;
     }
     for (name, key) in GOLDEN {
-        for target in Target::all() {
+        for target in Target::MAIN {
             let kernel = lathe_dsl::trace(&key, target).unwrap();
             for (level, extension) in [(Level::Mlir, "mlir"), (Level::LlvmIr, "ll")] {
                 let text = lathe_codegen::emit(&kernel, target, &Options::default(), level).unwrap();
@@ -68,7 +68,7 @@ fn machine_code() {
         return;
     }
     for (name, key) in GOLDEN {
-        for target in Target::all() {
+        for target in Target::MAIN {
             let artifact = compiled(&key, target);
             let resources = artifact.record.resources.clone();
             let mut digest = String::new();
@@ -99,7 +99,7 @@ fn machine_code() {
 #[test]
 fn output_is_deterministic_and_free_of_places() {
     for (_, key) in GOLDEN {
-        for target in Target::all() {
+        for target in Target::MAIN {
             let first = compiled(&key, target);
             for _ in 0..3 {
                 assert_eq!(compiled(&key, target).code, first.code);

@@ -584,6 +584,8 @@ fn interp_runs_a_text_file_and_shows_what_it_wrote() {
     }
     let zeros = lathe(&["interp", &file, "--arg", "x=zeros", "--arg", "n=0"]);
     assert_eq!(text(&zeros.stdout), "y: f32[64] 0.0 x64\n");
+    let iota = lathe(&["interp", &file, "--arg", "x=iota", "--arg", "n=2"]);
+    assert!(text(&iota.stdout).starts_with("y: f32[64] 0.0 2.0 x2 3.0 4.0"), "{}", text(&iota.stdout));
 
     let small = DOUBLE.replace("x: buffer<f32> len 64", "x: buffer<f32> len 3");
     let small = folder.file("small.kir", &small.replace("64x1x1", "4x1x1"));

@@ -5,6 +5,7 @@ mod code;
 mod coverage;
 mod expression;
 mod format;
+mod itself;
 mod lists;
 mod machine;
 mod reference;

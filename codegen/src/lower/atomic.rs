@@ -69,6 +69,7 @@ fn bin_op(op: AtomicOp, ty: IrType) -> i64 {
         AtomicOp::And => 3,
         AtomicOp::Or => 5,
         AtomicOp::Xor => 6,
+        // Floats have a loop of their own.
         AtomicOp::Max => pick(13, 7, 9),
         AtomicOp::Min => pick(14, 8, 10),
     }
@@ -94,12 +95,7 @@ pub struct Rmw<'c, 'a> {
 impl<'c, 'a> Lowering<'c, 'a, '_> {
     /// A fence.
     pub(super) fn fence(&self, order: Order, scope: Scope) -> Result<()> {
-        match ordering(order) {
-            Ordering::NotAtomic | Ordering::Monotonic => {
-                Err(format!("a fence with order {}; it takes acquire, release, acq_rel or seq_cst", order.name()))
-            }
-            order => self.fence_at(&self.emit, order, scope),
-        }
+        self.fence_at(&self.emit, ordering(order), scope)
     }
 
     fn fence_at(&self, e: &Emitter<'c, 'a>, order: Ordering, scope: Scope) -> Result<()> {
@@ -146,7 +142,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             ty: self.kernel.ty(value),
             scope,
         };
-        self.rmw_at(&self.emit, rmw, atomic(order)?)
+        self.rmw_at(&self.emit, rmw, ordering(order))
     }
 
     /// The same at a place.
@@ -158,6 +154,9 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             rmw.op = AtomicOp::Add;
         }
         self.ordered(e, order, rmw.scope, |order| {
+            if float && matches!(rmw.op, AtomicOp::Min | AtomicOp::Max) {
+                return self.extremum(e, &rmw, order);
+            }
             if let Some(old) = self.backend.own_atomic(e, &rmw)? {
                 return Ok(old);
             }
@@ -174,6 +173,37 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         })
     }
 
+    /// Smaller or larger float, by compare-and-swap until it holds: the chips' own instructions only compare, so that a NaN
+    /// in memory would stay, and so would a zero of the wrong sign.
+    fn extremum(&self, e: &Emitter<'c, 'a>, rmw: &Rmw<'c, 'a>, order: Ordering) -> Result<Value<'c, 'a>> {
+        let (bits, ty) = (e.int(rmw.ty.bytes() * 8), e.ty(rmw.ty));
+        let scope = ("syncscope", e.string(self.backend.sync_scope(rmw.scope)));
+        let align = ("alignment", e.int_attribute(64, i64::from(rmw.ty.bytes())));
+        let relaxed = ("ordering", Ordering::Monotonic.attribute(e));
+        let seen = e.value("llvm.load", &[rmw.pointer], bits, &[align, relaxed, scope])?;
+        let again = e.op_with_regions("scf.while", &[seen], &[bits], &[], 2)?;
+        let inside = e.enter(again, 0, &[bits])?;
+        let seen = inside.param(0)?;
+        let name = if rmw.op == AtomicOp::Max { "llvm.maximumnum" } else { "llvm.minimumnum" };
+        let best = inside.float_intrinsic(name, rmw.ty, &[inside.bitcast(seen, ty)?, rmw.value], &[])?;
+        let attributes = [
+            ("success_ordering", order.attribute(e)),
+            ("failure_ordering", order.of_failure().attribute(e)),
+            scope,
+            align,
+        ];
+        let both = llvm::r#type::r#struct(e.context, &[bits, e.int(1)], false);
+        let operands = [rmw.pointer, seen, inside.bitcast(best, bits)?];
+        let both = inside.value("llvm.cmpxchg", &operands, both, &attributes)?;
+        let (old, done) = (inside.field(both, 0, bits)?, inside.field(both, 1, e.int(1))?);
+        let failed = inside.same("arith.xori", &[done, inside.int_const(1, 1)?])?;
+        inside.op("scf.condition", &[failed, old], &[], &[])?;
+        let retry = e.enter(again, 1, &[bits])?;
+        retry.op("scf.yield", &[retry.param(0)?], &[], &[])?;
+        let old: Value<'c, 'a> = again.result(0).map_err(|e| e.to_string())?.into();
+        e.bitcast(old, ty)
+    }
+
     /// Compare-and-swap; the value before.
     pub(super) fn atomic_cas(
         &self,
@@ -184,7 +214,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         let (e, ty) = (&self.emit, self.kernel.ty(value));
         let bits = e.int(ty.bytes() * 8);
         let operands = [self.get(pointer)?, e.bitcast(self.get(expected)?, bits)?, e.bitcast(self.get(value)?, bits)?];
-        let old = self.ordered(e, atomic(order)?, scope, |order| {
+        let old = self.ordered(e, ordering(order), scope, |order| {
             let attributes = [
                 ("success_ordering", order.attribute(e)),
                 ("failure_ordering", order.of_failure().attribute(e)),
@@ -196,13 +226,5 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             e.field(both, 0, bits)
         })?;
         e.bitcast(old, e.ty(ty))
-    }
-}
-
-/// The order of an atomic operation.
-fn atomic(order: Order) -> Result<Ordering> {
-    match ordering(order) {
-        Ordering::NotAtomic => Err("an atomic operation with order plain".to_owned()),
-        order => Ok(order),
     }
 }

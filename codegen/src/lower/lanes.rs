@@ -74,9 +74,6 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         result: ir::Value,
     ) -> Result<Value<'c, 'a>> {
         let (e, ty) = (&self.emit, self.work_type(&[value, result]));
-        if offset >= width || !offset.is_power_of_two() {
-            return Err(format!("a butterfly with offset {offset} in groups of {width} lanes"));
-        }
         let parts = words(e, ty, self.get_in(value, ty)?)?;
         let (a, b) = self.backend.exchange(&self.lanes(), &parts, offset, width)?;
         let operands = [from_words(e, ty, &a)?, from_words(e, ty, &b)?];

@@ -253,19 +253,19 @@ macro_rules! ops {
             }
 
             /// Reads an operation by its mnemonic; `None` if there is no such mnemonic.
-            pub(super) fn read<R: Read>(mnemonic: &str, from: &mut R) -> Option<Result<Self, R::Error>> {
+            pub(super) fn read<R: Read>(mnemonic: &str, from: &mut R) -> Result<Option<Self>, R::Error> {
                 $(if $text == mnemonic || ($text.is_empty() && {
                     let known = false;
                     $($(let known = known || <$tuple_ty as Part>::has_mnemonic(mnemonic);)+)?
                     $($(let known = known || <$field_ty as Part>::has_mnemonic(mnemonic);)+)?
                     known
                 }) {
-                    return Some((|| Ok(Self::$variant
+                    return Ok(Some(Self::$variant
                         $(( $(<$tuple_ty as Part>::read("", mnemonic, from)?),+ ))?
                         $({ $($field: <$field_ty as Part>::read(stringify!($field), mnemonic, from)?),+ })?
-                    ))());
+                    ));
                 })*
-                None
+                Ok(None)
             }
 
             /// Definitions of every operation that has a mnemonic of its own.

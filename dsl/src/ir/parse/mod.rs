@@ -300,17 +300,13 @@ impl<'a> Parser<'a> {
     }
 
     fn ty(&mut self) -> Result<Type> {
-        let spaces: [(&str, fn(Scalar) -> Type); 3] = [
-            (Space::Lds.name(), |s| Type::Ptr(Space::Lds, s)),
-            (Space::Global.name(), |s| Type::Ptr(Space::Global, s)),
-            ("buffer", Type::Buffer),
-        ];
-        if let Some((_, make)) = spaces.iter().find(|(name, _)| self.is(name)) {
+        let space = [Space::Lds, Space::Global].into_iter().find(|s| self.is(s.name()));
+        if space.is_some() || self.is("buffer") {
             self.next();
             self.expect("<")?;
             let elem = self.read("an element type", Scalar::named)?;
             self.expect(">")?;
-            return Ok(make(elem));
+            return Ok(space.map_or(Type::Buffer(elem), |space| Type::Ptr(space, elem)));
         }
         self.read("a type", |t| match (Scalar::named(t), t.rsplit_once('x')) {
             (Some(s), _) => Some(Type::Scalar(s)),
@@ -403,10 +399,10 @@ impl<'a> Parser<'a> {
         let current = Current { result: results.first().map(|(_, ty)| *ty), ..Current::default() };
         let outer = std::mem::replace(&mut self.current, current);
         let op = match mnemonic.kind {
-            Kind::Word => Op::read(mnemonic.text, self),
+            Kind::Word => Op::read(mnemonic.text, self)?,
             _ => None,
         };
-        let op = op.ok_or_else(|| self.wrong(&mnemonic, "an operation, `yield` or `}`"))??;
+        let op = op.ok_or_else(|| self.wrong(&mnemonic, "an operation, `yield` or `}`"))?;
         self.finish_attributes(mnemonic.text)?;
         self.current = outer;
         let results = self.define_all(results)?;

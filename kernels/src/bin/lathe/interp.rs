@@ -18,8 +18,8 @@ pub struct Interp {
     /// Chip whose wave width and limits the device takes on; without it, the first one with the kernel's wave width.
     #[arg(long)]
     target: Option<String>,
-    /// Value of a parameter. A scalar: a number. A buffer: its elements with commas between, `zeros`, or `@FILE` for the bytes
-    /// of a file. A buffer that is only written needs none.
+    /// Value of a parameter. A scalar: a number. A buffer: its elements with commas between, `zeros`, `iota` (0, 1, 2, …),
+    /// or `@FILE` for the bytes of a file. A buffer that is only written needs none.
     #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = argument)]
     args: Vec<(String, String)>,
     /// Seed of the order in which waves are interleaved; without it they run in order.
@@ -118,11 +118,12 @@ fn value(param: &Param, text: Option<&str>) -> Result<Given, String> {
                 None if access == Access::Write => return Ok(Given::Buffer(buffer)),
                 None => {
                     return Err(format!(
-                        "is missing: --arg {}=… with {len} elements of {elem}, `zeros` or `@FILE`",
+                        "is missing: --arg {}=… with {len} elements of {elem}, `zeros`, `iota` or `@FILE`",
                         param.name
                     ));
                 }
                 Some("zeros") => vec![0; bytes],
+                Some("iota") => iota(elem, len)?,
                 Some(text) => match text.strip_prefix('@') {
                     Some(path) => std::fs::read(path).map_err(|e| format!("cannot be read from {path}: {e}"))?,
                     None => elements(elem, text)?,
@@ -151,6 +152,12 @@ fn elements(elem: Scalar, text: &str) -> Result<Vec<u8>, String> {
         bytes.extend_from_slice(&constant(elem, item)?.0.to_le_bytes()[..elem.bytes() as usize]);
     }
     Ok(bytes)
+}
+
+/// 0, 1, 2, … as bytes.
+fn iota(elem: Scalar, len: u64) -> Result<Vec<u8>, String> {
+    let one = |i: u64| Ok(constant(elem, &i.to_string())?.0.to_le_bytes()[..elem.bytes() as usize].to_vec());
+    (0..len).map(one).collect::<Result<Vec<_>, String>>().map(|all| all.concat())
 }
 
 /// A buffer's type, length and elements; what repeats, and what is past `most`, as a count.
@@ -192,5 +199,7 @@ mod tests {
         assert_eq!(elements(Scalar::F16, "1.0,nan"), Ok(vec![0, 0x3C, 0, 0x7E]));
         assert_eq!(elements(Scalar::U8, "1,256").unwrap_err(), "is `256` where a number of type u8 is wanted");
         assert!(elements(Scalar::U8, "").is_err());
+        assert_eq!(iota(Scalar::F16, 3), Ok(vec![0, 0, 0, 0x3C, 0, 0x40]));
+        assert_eq!(iota(Scalar::U8, 257).unwrap_err(), "is `256` where a number of type u8 is wanted");
     }
 }
