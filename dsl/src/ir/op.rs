@@ -60,7 +60,8 @@ mnemonics! {
         Roundeven = "roundeven", "a.roundeven()", "fx.roundeven", Class::FLOAT, None, BITS;
         /// Square root, correctly rounded; NaN below −0, −0 of −0.
         Sqrt = "sqrt", "a.sqrt()", "fx.sqrt", Class::FLOAT, Some(Family::Math), BITS;
-        /// `1 / sqrt(a)`: a correctly rounded root, then a correctly rounded quotient.
+        /// `1 / sqrt(a)`: a correctly rounded root, then a correctly rounded quotient (f16 and bf16: both in `f32`, and the
+        /// quotient rounded once more).
         Rsqrt = "rsqrt", "a.rsqrt()", "fx.rsqrt", Class::FLOAT, Some(Family::Math), BITS;
         /// e^a. Within 1 ulp of the exact value in f32 (measured over all inputs).
         Exp = "exp", "a.exp()", "fx.exp", Class::MATH, Some(Family::Math), BITS;
