@@ -57,21 +57,18 @@ pub fn ordering(order: Order) -> Ordering {
 /// `llvm.atomicrmw`'s operations, numbered as MLIR numbers them.
 fn bin_op(op: AtomicOp, ty: IrType) -> i64 {
     let s = ty.scalar();
-    let pick = |float, signed, unsigned| match () {
-        () if s.is_float() => float,
-        () if s.is_signed() => signed,
-        () => unsigned,
-    };
     match op {
         AtomicOp::Xchg => 0,
-        AtomicOp::Add => pick(11, 1, 1),
-        AtomicOp::Sub => pick(12, 2, 2),
+        AtomicOp::Add if s.is_float() => 11,
+        AtomicOp::Add => 1,
+        AtomicOp::Sub => 2,
         AtomicOp::And => 3,
         AtomicOp::Or => 5,
         AtomicOp::Xor => 6,
-        // Floats have a loop of their own.
-        AtomicOp::Max => pick(13, 7, 9),
-        AtomicOp::Min => pick(14, 8, 10),
+        AtomicOp::Max if s.is_signed() => 7,
+        AtomicOp::Max => 9,
+        AtomicOp::Min if s.is_signed() => 8,
+        AtomicOp::Min => 10,
     }
 }
 
@@ -95,12 +92,7 @@ pub struct Rmw<'c, 'a> {
 impl<'c, 'a> Lowering<'c, 'a, '_> {
     /// A fence.
     pub(super) fn fence(&self, order: Order, scope: Scope) -> Result<()> {
-        match ordering(order) {
-            Ordering::NotAtomic | Ordering::Monotonic => {
-                Err(format!("a fence with order {}; it takes acquire, release, acq_rel or seq_cst", order.name()))
-            }
-            order => self.fence_at(&self.emit, order, scope),
-        }
+        self.fence_at(&self.emit, ordering(order), scope)
     }
 
     fn fence_at(&self, e: &Emitter<'c, 'a>, order: Ordering, scope: Scope) -> Result<()> {
@@ -147,7 +139,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             ty: self.kernel.ty(value),
             scope,
         };
-        self.rmw_at(&self.emit, rmw, atomic(order)?)
+        self.rmw_at(&self.emit, rmw, ordering(order))
     }
 
     /// The same at a place.
@@ -219,7 +211,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         let (e, ty) = (&self.emit, self.kernel.ty(value));
         let bits = e.int(ty.bytes() * 8);
         let operands = [self.get(pointer)?, e.bitcast(self.get(expected)?, bits)?, e.bitcast(self.get(value)?, bits)?];
-        let old = self.ordered(e, atomic(order)?, scope, |order| {
+        let old = self.ordered(e, ordering(order), scope, |order| {
             let attributes = [
                 ("success_ordering", order.attribute(e)),
                 ("failure_ordering", order.of_failure().attribute(e)),
@@ -231,13 +223,5 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             e.field(both, 0, bits)
         })?;
         e.bitcast(old, e.ty(ty))
-    }
-}
-
-/// The order of an atomic operation.
-fn atomic(order: Order) -> Result<Ordering> {
-    match ordering(order) {
-        Ordering::NotAtomic => Err("an atomic operation with order plain".to_owned()),
-        order => Ok(order),
     }
 }

@@ -74,9 +74,6 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         result: ir::Value,
     ) -> Result<Value<'c, 'a>> {
         let (e, ty) = (&self.emit, self.work_type(&[value, result]));
-        if offset >= width || !offset.is_power_of_two() {
-            return Err(format!("a butterfly with offset {offset} in groups of {width} lanes"));
-        }
         let parts = words(e, ty, self.get_in(value, ty)?)?;
         let (a, b) = self.backend.exchange(&self.lanes(), &parts, offset, width)?;
         let operands = [from_words(e, ty, &a)?, from_words(e, ty, &b)?];
@@ -113,8 +110,9 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
 }
 
 impl<'c, 'a> Lanes<'_, 'c, 'a> {
-    /// The lane as a thread index: right in blocks whose rows are whole waves, or that have one row.
-    pub fn from_thread_id(&self, wave: u32) -> bool {
+    /// Whether the lane is the thread's index along x modulo the wave: in blocks whose rows are whole waves, or that have
+    /// one row.
+    pub fn is_thread_index(&self, wave: u32) -> bool {
         let [x, y, z] = self.launch.block;
         x.is_multiple_of(wave) || (y == 1 && z == 1)
     }

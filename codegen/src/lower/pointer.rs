@@ -4,7 +4,7 @@ use lathe_dsl::ir::{self, Memory, Order, Space, Type as IrType};
 use melior::ir::Value;
 
 use super::Lowering;
-use super::atomic::{Ordering, ordering};
+use super::atomic::ordering;
 use super::emit::{Emitter, GepIndex, Named, Result};
 use super::memory::carrier;
 
@@ -31,9 +31,14 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
     }
 
     /// Attributes of a load or store.
-    fn memory_attributes(&self, memory: Memory, data: IrType, load: bool) -> Result<Vec<Named<'c>>> {
+    fn memory_attributes(&self, pointer: ir::Value, memory: Memory, data: IrType) -> Vec<Named<'c>> {
         let e = &self.emit;
-        let mut attributes = vec![];
+        // An atomic access is as aligned as it is wide.
+        let align = match memory.order {
+            Order::Plain => self.facts.ptr_align(pointer, data, &memory),
+            _ => data.bytes(),
+        };
+        let mut attributes = vec![("alignment", e.int_attribute(64, i64::from(align)))];
         if memory.volatile {
             attributes.push(("volatile_", e.unit()));
         }
@@ -41,19 +46,16 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             attributes.push(("nontemporal", e.unit()));
         }
         if memory.order != Order::Plain {
-            atomic_access(memory, data, load)?;
             attributes.push(("ordering", ordering(memory.order).attribute(e)));
             attributes.push(("syncscope", e.string(self.backend.sync_scope(memory.scope))));
         }
-        Ok(attributes)
+        attributes
     }
 
     /// Load through a pointer.
     pub(super) fn pointer_load(&self, pointer: ir::Value, memory: Memory, ty: IrType) -> Result<Value<'c, 'a>> {
         let e = &self.emit;
-        let mut attributes = self.memory_attributes(memory, ty, true)?;
-        let align = self.facts.ptr_align(pointer, ty, &memory);
-        attributes.push(("alignment", e.int_attribute(64, i64::from(align))));
+        let attributes = self.memory_attributes(pointer, memory, ty);
         let bits = e.value("llvm.load", &[self.get(pointer)?], memory_type(e, memory, ty), &attributes)?;
         e.bitcast(bits, e.ty(ty))
     }
@@ -61,9 +63,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
     /// Store through a pointer.
     pub(super) fn pointer_store(&self, value: ir::Value, pointer: ir::Value, memory: Memory) -> Result<()> {
         let (e, ty) = (&self.emit, self.kernel.ty(value));
-        let mut attributes = self.memory_attributes(memory, ty, false)?;
-        let align = self.facts.ptr_align(pointer, ty, &memory);
-        attributes.push(("alignment", e.int_attribute(64, i64::from(align))));
+        let attributes = self.memory_attributes(pointer, memory, ty);
         let bits = e.bitcast(self.get(value)?, memory_type(e, memory, ty))?;
         e.op("llvm.store", &[bits, self.get(pointer)?], &[], &attributes).map(drop)
     }
@@ -72,25 +72,4 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
 /// The type that a load or store names: atomic ones take one integer.
 fn memory_type<'c>(e: &Emitter<'c, '_>, memory: Memory, ty: IrType) -> melior::ir::Type<'c> {
     if memory.order == Order::Plain { carrier(e, ty.bytes()) } else { e.int(ty.bytes() * 8) }
-}
-
-/// Refuses atomic accesses that no chip makes in one piece, and orders that make no sense.
-pub fn atomic_access(memory: Memory, data: IrType, load: bool) -> Result<()> {
-    let what = if load { "load" } else { "store" };
-    let order = memory.order;
-    if data.lanes() > 1 || data.bytes() > 8 {
-        return Err(format!(
-            "an atomic {what} (order {}) of {data}; only scalars can be accessed atomically",
-            order.name()
-        ));
-    }
-    if memory.align.is_some_and(|a| a < data.bytes()) {
-        return Err(format!("an atomic {what} of {data} that is aligned to less than its size"));
-    }
-    match (ordering(order), load) {
-        (Ordering::Release | Ordering::AcqRel, true) | (Ordering::Acquire | Ordering::AcqRel, false) => {
-            Err(format!("an atomic {what} with order {}", order.name()))
-        }
-        _ => Ok(()),
-    }
 }

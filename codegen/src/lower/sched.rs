@@ -32,11 +32,6 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
 
     /// `s_waitcnt`, which only gfx9 has: counters that are not named are not waited for.
     pub(super) fn s_waitcnt(&self, vmcnt: Option<u32>, lgkmcnt: Option<u32>, expcnt: Option<u32>) -> Result<()> {
-        for (name, value, most) in [("vmcnt", vmcnt, 63), ("lgkmcnt", lgkmcnt, 15), ("expcnt", expcnt, 7)] {
-            if value.is_some_and(|v| v > most) {
-                return Err(format!("{name} {}; it holds at most {most}", value.unwrap_or(0)));
-            }
-        }
         let (vm, lgkm, exp) = (vmcnt.unwrap_or(63), lgkmcnt.unwrap_or(15), expcnt.unwrap_or(7));
         let e = &self.emit;
         // A wait is there for the accesses around it.

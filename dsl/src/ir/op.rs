@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::def::{Agreement, Family, OpDef, attribute, mnemonics, ops};
+use super::def::{Agreement, Family, OpDef, apart, attribute, mnemonics, ops};
 use super::parts::{Part, Read, Show};
 use super::types::Class;
 use super::{Block, Value};
@@ -60,8 +60,8 @@ mnemonics! {
         Roundeven = "roundeven", "a.roundeven()", "fx.roundeven", Class::FLOAT, None, BITS;
         /// Square root, correctly rounded; NaN below −0, −0 of −0.
         Sqrt = "sqrt", "a.sqrt()", "fx.sqrt", Class::FLOAT, Some(Family::Math), BITS;
-        /// `1 / sqrt(a)`: a correctly rounded root, then a correctly rounded quotient (f16 and bf16: both in `f32`, and the
-        /// quotient rounded once more).
+        /// `1 / sqrt(a)`: a correctly rounded root, then a correctly rounded quotient; `f16` and `bf16` do both in `f32` and
+        /// round the quotient once more.
         Rsqrt = "rsqrt", "a.rsqrt()", "fx.rsqrt", Class::FLOAT, Some(Family::Math), BITS;
         /// e^a. Within 1 ulp of the exact value in f32 (measured over all inputs).
         Exp = "exp", "a.exp()", "fx.exp", Class::MATH, Some(Family::Math), BITS;
@@ -252,7 +252,7 @@ mnemonics! {
 mnemonics! {
     /// Atomic read-modify-write of one element; the result is the value before.
     pub enum AtomicOp: "(p: pointer to T, v: T) -> T" {
-        /// Sum. Floats round to nearest even.
+        /// Sum. Floats round to nearest even; in global memory NVIDIA counts subnormal `f32` operands and results as 0.
         Add = "atomic_add", "k.atomic_add(p, v, order, scope)", "fx.atomic_add, raw_ptr_buffer_atomic_fadd", Class::ATOMIC, None, BITS;
         /// Difference.
         Sub = "atomic_sub", "k.atomic_sub(p, v, order, scope)", "fx.atomic_sub", Class::ATOMIC, None, BITS;
@@ -428,7 +428,8 @@ ops! {
         /// Conversion to the result's element type, element by element. Integer → integer keeps the low bits (sign- or
         /// zero-extends by the operand's signedness); to `idx`, and from it, the number must fit, which is reported on `cpu`.
         /// `bool` → integer or float: 0 or 1. Integer → float and float → narrower float round to nearest even, once (NaN
-        /// stays NaN); float → wider float is exact. Float → integer rounds towards 0 and saturates; NaN gives 0.
+        /// stays NaN); float → wider float is exact. Float → integer rounds towards 0 and saturates;
+        /// NaN gives 0 (to `idx`, the truncated number must fit).
         Convert(a: Value) = "convert", "a.to::<U>()", ".to(T)", Class::ALL, "(a: T) -> U", BITS;
         /// The same bits as another type of the same total width. Element 0 is the least significant.
         Bitcast(a: Value) = "bitcast", "a.bitcast::<U>()", ".bitcast(T)", Class::PLAIN, "(a: T) -> U", BITS;
@@ -518,12 +519,14 @@ ops! {
         } = "fence", "k.fence(order, scope)", "memory_fence", Class::ALL, "()", Agreement::None;
         /// Waits until this wave's earlier stores are visible to the scope and its copies to LDS have landed. Needed before a
         /// flag that tells others of them: a barrier drains nothing. CDNA `s_waitcnt vmcnt(0)`, gfx12 `s_wait_storecnt 0`,
-        /// NVIDIA a release fence.
+        /// NVIDIA a release fence. On AMD it only waits: beyond the workgroup those stores are visible that went through the
+        /// caches by themselves, as a [`Coherence`] of that scope or an atomic makes them; for all others there is `fence`.
         Drain {
             /// Who must see the stores.
             scope: Scope,
         } = "drain", "k.drain(scope)", "s_waitcnt(vmcnt=0)", Class::ALL, "()", Agreement::None;
-        /// A buffer of `bytes` bytes at an address: what [`Op::BufferLoad`] and its like take.
+        /// A buffer of `bytes` bytes at an address: what [`Op::BufferLoad`] and its like take. A wrong address or extent, and
+        /// an access within the extent to memory that is not allocated, are reported on `cpu`.
         MakeBuffer {
             /// `u64`: address of the first byte, a multiple of the element's size.
             address: Value,
@@ -591,8 +594,8 @@ ops! {
             "(v: T, b: buffer, offset: u32 or idx) -> T", BITS;
         /// Copies from a buffer to LDS without passing through registers: `bytes` bytes a lane, read as `buffer_load` places
         /// them, written at `pointer` + `bytes`·lane, `pointer` being the same in all lanes of the wave. Reading them is
-        /// allowed after a `drain` of the wave that copied (and a barrier, for other waves); earlier reads are reported on
-        /// `cpu`. Lanes whose access does not end within the buffer write zeros.
+        /// allowed after a `drain` of the wave that copied (and a barrier, for other waves), and so is storing to them;
+        /// earlier accesses are reported on `cpu`. Lanes whose access does not end within the buffer write zeros.
         CopyToLds {
             /// The buffer.
             buffer: Value,
@@ -649,7 +652,7 @@ ops! {
         PermB32(a: Value, b: Value, selector: Value) = "perm_b32", "k.perm_b32(a, b, selector)", "rocdl.perm_b32", Class::U32,
             "(a: u32, b: u32, selector: u32) -> u32", BITS;
         /// Waits until at most so many memory operations of the wave are outstanding. CDNA (gfx9) only: other chips count
-        /// differently; `drain` is portable.
+        /// differently; `drain` is portable. On `cpu`, which counts none, only `vmcnt` = 0 makes copies to LDS readable.
         SWaitcnt {
             /// Vector memory: 0 to 63.
             vmcnt: Option<u32>,

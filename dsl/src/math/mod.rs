@@ -1,7 +1,23 @@
 //! Transcendental functions of f32, each one expansion for all targets.
 //!
 //! An expansion is written once over [`Arith`]: the interpreter evaluates it on host numbers ([`Host`]), a code generator
-//! emits it, and because every step rounds alike everywhere, so do the results.
+//! emits it, and because every step rounds alike everywhere, so do the results. No step depends on a table, a division or
+//! the flushing of subnormals.
+//!
+//! Largest error in units of the last place, over all inputs (`pow`: 10^8 pairs), and cost in operations without bit
+//! casts, sign changes and magnitudes; a clamp is 4 of them and a scaling 8 where the target has nothing shorter:
+//!
+//! | function | ulp | operations |
+//! |---|---|---|
+//! | [`exp`] | 0.892 | 11, a clamp, a scaling |
+//! | [`exp2`] | 0.879 | 10, a clamp, a scaling |
+//! | [`log`] | 0.934 | 27 |
+//! | [`log2`] | 0.980 | 29 |
+//! | [`sin`] | 0.884 | 31; 113 from 2^17 on |
+//! | [`cos`] | 0.898 | 30; 112 from 2^17 on |
+//! | [`tanh`] | 0.960 | 40 |
+//! | [`erf`] | 0.986 | 36 |
+//! | [`pow`] | 0.937 | 101, two clamps, a scaling |
 
 mod arith;
 mod erf;

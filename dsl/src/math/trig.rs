@@ -29,7 +29,7 @@ struct Reduced<A: Arith> {
     quadrants: A::I,
 }
 
-/// Sine: 31 operations and a branch; 113 beyond 2^17.
+/// Sine: 31 operations and a branch; 113 from 2^17 on.
 pub fn sin<A: Arith>(a: &A, x: A::F) -> A::F {
     let angle = reduce(a, a.fabs(x));
     let sign = a.iand(a.bits(x), a.i(i32::MIN));
@@ -37,7 +37,7 @@ pub fn sin<A: Arith>(a: &A, x: A::F) -> A::F {
     a.from_bits(a.ixor(a.bits(value), sign))
 }
 
-/// Cosine: 30 operations and a branch; 112 beyond 2^17.
+/// Cosine: 30 operations and a branch; 112 from 2^17 on.
 pub fn cos<A: Arith>(a: &A, x: A::F) -> A::F {
     let angle = reduce(a, a.fabs(x));
     // cos x = sin (x + π/2)

@@ -118,10 +118,10 @@ pub(super) fn transpose<const W: usize>(regs: &mut Regs<W>, dst: Reg, a: Reg, ma
     whole_groups::<W>(32, mask)?;
     let (to, rows) = u32::split(regs, dst);
     let a = rows.row::<u32>(a);
-    for i in 0..W {
+    for (i, to) in to.iter_mut().enumerate() {
         let (group, g, t) = (i / 32 * 32, i % 32 / 4, i % 4);
         let element = |row: usize, column: usize| a[group + 4 * row + column / 2] >> (column % 2 * 16) & 0xFFFF;
-        to[i] = element(2 * t, g) | element(2 * t + 1, g) << 16;
+        *to = element(2 * t, g) | element(2 * t + 1, g) << 16;
     }
     Ok(())
 }

@@ -19,6 +19,7 @@ mod program;
 mod registers;
 mod rows;
 mod schedule;
+mod step;
 #[cfg(test)]
 mod tests;
 mod wave;

@@ -42,29 +42,31 @@ macro_rules! float {
     };
 }
 
-/// Transcendental functions: those of `f32`, rounded once more for the 16-bit types. Too slow to run on junk.
+/// An expansion in `f32` of elements of a type that is widened before and narrowed after it. Too slow to run on junk.
+macro_rules! expanded {
+    ($f:path, $t:ty, |$x:ident| $wide:expr, |$y:ident| $narrow:expr) => {
+        lanes!(try |$x: $t| -> $t {{
+            let $y = $f(&Host, $wide);
+            Ok($narrow)
+        }})
+    };
+}
+
+/// Transcendental functions: those of `f32`, rounded once more for the 16-bit types.
 macro_rules! math {
-    ($op:expr, $t:ty, |$x:ident| $wide:expr, |$y:ident| $narrow:expr, else $rest:expr) => {{
-        macro_rules! f {
-                                ($f:path) => {
-                                    lanes!(try |$x: $t| -> $t {{
-                                        let $y = $f(&Host, $wide);
-                                        Ok($narrow)
-                                    }})
-                                };
-                            }
+    ($op:expr, $t:ty, |$x:ident| $wide:expr, |$y:ident| $narrow:expr, else $rest:expr) => {
         match $op {
-            UnaryOp::Exp => f!(math::exp),
-            UnaryOp::Exp2 => f!(math::exp2),
-            UnaryOp::Log => f!(math::log),
-            UnaryOp::Log2 => f!(math::log2),
-            UnaryOp::Sin => f!(math::sin),
-            UnaryOp::Cos => f!(math::cos),
-            UnaryOp::Tanh => f!(math::tanh),
-            UnaryOp::Erf => f!(math::erf),
+            UnaryOp::Exp => expanded!(math::exp, $t, |$x| $wide, |$y| $narrow),
+            UnaryOp::Exp2 => expanded!(math::exp2, $t, |$x| $wide, |$y| $narrow),
+            UnaryOp::Log => expanded!(math::log, $t, |$x| $wide, |$y| $narrow),
+            UnaryOp::Log2 => expanded!(math::log2, $t, |$x| $wide, |$y| $narrow),
+            UnaryOp::Sin => expanded!(math::sin, $t, |$x| $wide, |$y| $narrow),
+            UnaryOp::Cos => expanded!(math::cos, $t, |$x| $wide, |$y| $narrow),
+            UnaryOp::Tanh => expanded!(math::tanh, $t, |$x| $wide, |$y| $narrow),
+            UnaryOp::Erf => expanded!(math::erf, $t, |$x| $wide, |$y| $narrow),
             _ => $rest,
         }
-    }};
+    };
 }
 
 /// `op` of elements of type `s`; `None` if there is no such thing.

@@ -1,11 +1,17 @@
 //! Tests of the interpreter on kernels written as IR by hand.
 
+mod atomics;
+mod buffers;
 mod control;
+mod copies;
 mod faults;
+mod lanes;
 mod launches;
 mod memory;
 mod ops;
+mod pointers;
 mod random;
+mod whiles;
 
 use lathe_dsl::ir::{
     Access, Axis, BinaryOp, Bits, Block, Cache, FastMath, Inst, Kernel, Launch, LdsArray, Location, Memory, OffsetUnit,
@@ -170,7 +176,7 @@ impl Build {
     }
 
     pub(super) fn ptr_load(&mut self, pointer: Value, ty: Type) -> Value {
-        self.op(Op::PtrLoad { pointer: pointer, memory: Memory::default() }, ty)
+        self.op(Op::PtrLoad { pointer, memory: Memory::default() }, ty)
     }
 
     /// Flat index of the thread in the whole one-dimensional launch.
@@ -215,17 +221,46 @@ impl Build {
 
     pub(super) fn for_(
         &mut self,
+        bounds: (Value, Value, u32),
+        init: &[Value],
+        body: impl FnOnce(&mut Self, Value, &[Value]) -> Vec<Value>,
+    ) -> Vec<Value> {
+        self.for_typed(bounds, U32, init, body)
+    }
+
+    /// A loop whose index has another type.
+    pub(super) fn for_typed(
+        &mut self,
         (lo, hi, step): (Value, Value, u32),
+        ty: Type,
         init: &[Value],
         body: impl FnOnce(&mut Self, Value, &[Value]) -> Vec<Value>,
     ) -> Vec<Value> {
         let types: Vec<Type> = init.iter().map(|v| self.kernel.values[v.index()]).collect();
-        let index = self.value(U32);
+        let index = self.value(ty);
         let carried: Vec<Value> = types.iter().map(|t| self.value(*t)).collect();
         let params = std::iter::once(index).chain(carried.iter().copied()).collect();
         let body = self.region(params, |b| body(b, index, &carried));
         let results: Vec<Value> = types.iter().map(|t| self.value(*t)).collect();
         self.push(Op::For { lo, hi, step, init: init.to_vec(), unroll: Unroll::Auto, body }, results.clone());
+        results
+    }
+
+    /// `before` gives the condition and then values of `types`, which `after` gets and which are the results.
+    pub(super) fn while_(
+        &mut self,
+        init: &[Value],
+        types: &[Type],
+        before: impl FnOnce(&mut Self, &[Value]) -> Vec<Value>,
+        after: impl FnOnce(&mut Self, &[Value]) -> Vec<Value>,
+    ) -> Vec<Value> {
+        let state: Vec<Type> = init.iter().map(|v| self.kernel.values[v.index()]).collect();
+        let params: Vec<Value> = state.iter().map(|t| self.value(*t)).collect();
+        let before = self.region(params.clone(), |b| before(b, &params));
+        let params: Vec<Value> = types.iter().map(|t| self.value(*t)).collect();
+        let after = self.region(params.clone(), |b| after(b, &params));
+        let results: Vec<Value> = types.iter().map(|t| self.value(*t)).collect();
+        self.push(Op::While { init: init.to_vec(), before, after }, results.clone());
         results
     }
 

@@ -248,7 +248,6 @@ fn fused_f32_and_f64_round_once() {
         for i in 0..2000 {
             let mut digits = || (i128::from(next(1 << bits)) | 1 << (bits - 1)) * if next(2) == 0 { 1 } else { -1 };
             let (a, b, c) = (digits(), digits(), digits());
-            let shift = next(spread) as u32;
             // Near −a·b every other time, so that they cancel.
             let shift = next(spread) as u32;
             let c = if i % 2 == 0 { rounded(-a * b, bits) as i128 } else { c << shift };

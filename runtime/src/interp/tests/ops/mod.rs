@@ -167,8 +167,8 @@ fn float_edges(s: Scalar) -> Vec<u64> {
         one | half_way,
         one - (1 << fraction),
         // 2.5 and 3, and a number that fills all bits.
-        one + (1 << fraction) | half_way >> 1,
-        one + (1 << fraction) | half_way,
+        (one + (1 << fraction)) | (half_way >> 1),
+        (one + (1 << fraction)) | half_way,
         one | (0x5_5555_5555_5555 & (half_way - 1)),
         // The first number without a fraction, and half of it.
         (bias as u64 + u64::from(fraction)) << fraction | 1,
