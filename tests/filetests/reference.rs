@@ -144,11 +144,16 @@ fn class(on: Class) -> String {
     named.iter().find(|(c, _)| *c == on).map_or_else(|| on.to_string(), |(_, words)| (*words).to_owned())
 }
 
-/// For each operation and main target, what the first section that covers it expects; refusals in words.
+/// For each operation and main target, what the first section that covers it expects, those of the file with its name before
+/// others; refusals in words.
 fn instructions<'a>(files: &'a [File], all: &BTreeSet<&'a str>) -> BTreeMap<(&'a str, usize), Vec<String>> {
     let mut code: BTreeMap<(&str, usize), Vec<String>> = BTreeMap::new();
-    for section in files.iter().flat_map(|f| &f.sections) {
-        for name in covered(section, all) {
+    let own = |file: &File, name: &str| file.path.file_stem().is_some_and(|stem| stem == name);
+    let sections = |file: &'a File| file.sections.iter().map(move |s| (file, s));
+    for (file, section, first) in [true, false].into_iter().flat_map(|first| {
+        files.iter().flat_map(sections).map(move |(file, section)| (file, section, first))
+    }) {
+        for name in covered(section, all).into_iter().filter(|name| own(file, name) == first) {
             for (i, target) in Target::MAIN.into_iter().enumerate() {
                 let lines: Vec<String> = section
                     .code
