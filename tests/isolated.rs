@@ -45,7 +45,7 @@ fn worker() -> Isolated {
 
 fn object(compiler: &Isolated, kernel: &Arc<Kernel>, target: Target) -> Result<Artifact, Error> {
     match compiler.compile(kernel, target)?.0 {
-        Code::Object(artifact) => Ok(artifact),
+        Code::Object(artifact) => Ok(*artifact),
         other => panic!("no object: {other:?}"),
     }
 }

@@ -168,7 +168,7 @@ fn compile_tells_time_and_resources() {
 fn compile_emits_every_form() {
     let dir = tempfile::tempdir().expect("a folder");
     for (target, emit, head) in [
-        ("gfx950", "kir", "kernel_ir 1"),
+        ("gfx950", "kir", "kernel_ir 2"),
         ("gfx950", "mlir", "module"),
         ("gfx950", "llvm", "target triple = \"amdgcn-amd-amdhsa\""),
         ("gfx950", "asm", "v_exp_f32"),
@@ -207,7 +207,10 @@ fn wrong_requests_are_one_line_and_status_2() {
     wrong(&["run", "mla_combine", "--device", "gpu"], &["unknown device `gpu`", "cpu", "cpu:sm_90"]);
     wrong(&["run", "mla_combine", "--device", "cpu:gfx9"], &["unknown device `cpu:gfx9`"]);
     wrong(&["run", "mla_combine", "--seed", "x"], &["'x'", "--seed"]);
-    wrong(&["compile", "mla_combine", "--target", "gfx9000"], &["unknown target `gfx9000`", "gfx950, sm_90"]);
+    wrong(
+        &["compile", "mla_combine", "--target", "gfx9000"],
+        &["unknown target `gfx9000`", "gfx950, gfx942, gfx1201, sm_90"],
+    );
     wrong(&["compile", "mla_combine"], &["--target"]);
     wrong(&["compile", "mla_combine", "--target", "gfx950", "--emit", "elf"], &["'elf'", "kir, mlir, llvm, asm, obj"]);
     let nowhere = ["compile", "mla_combine", "--target", "gfx950", "--emit", "asm", "-o", "/nonexistent/file"];
@@ -292,7 +295,7 @@ fn warm_fills_the_cache_once() {
     let off = with(&args, &[("LATHE_CACHE", "off")]);
     refused(&args, &off, &["LATHE_CACHE=off", "cannot be warmed"]);
     let args = ["warm", &keys, "--targets", "cpu"];
-    refused(&args, &folder.lathe(&args), &["unknown target `cpu`", "gfx950, sm_90"]);
+    refused(&args, &folder.lathe(&args), &["unknown target `cpu`", "gfx950, gfx942, gfx1201, sm_90"]);
 }
 
 #[test]
@@ -359,7 +362,7 @@ fn bundles_are_built_and_listed() {
     let build = ["bundle", "build", "-o", &file, "--keys", &keys, "--targets"];
     wrong(
         &[build.as_slice(), &["cpu:gfx9"]].concat(),
-        &["unknown target `cpu:gfx9`", "gfx950, sm_90, cpu, cpu:gfx950"],
+        &["unknown target `cpu:gfx9`", "gfx950, gfx942, gfx1201, sm_90", "sm_120a, cpu, cpu:gfx950"],
     );
     let nowhere = ["bundle", "build", "-o", "/nonexistent/b", "--keys", &keys, "--targets", "cpu"];
     let out = lathe(&nowhere);
@@ -548,7 +551,8 @@ fn opt_compiles_a_text_file_to_every_form() {
     for (path, args, head) in [
         (&file, &["--emit", "kir"][..], "kernel_ir 2\nkernel @double wave 64 grid 1x1x1"),
         (&file, &["--emit", "mlir"], "gpu.module"),
-        (&file, &["--emit", "llvm", "--target", "gfx942"], "\"target-cpu\"=\"gfx942\""),
+        (&file, &["--emit", "llvm"], "target triple = \"amdgcn-amd-amdhsa\""),
+        (&file, &["--emit", "asm", "--target", "gfx942"], "gfx942"),
         (&file, &["--emit", "asm"], "v_add_f32"),
         (&file, &["--emit", "obj"], "\x7fELF"),
         (&narrow, &["--emit", "asm"], "gfx1201"),
@@ -579,7 +583,7 @@ fn interp_runs_a_text_file_and_shows_what_it_wrote() {
         let out = lathe(&[&["interp", &file, "--arg", &x, "--arg", "n=6"], extra].concat());
         assert!(out.status.success(), "{}", text(&out.stderr));
         let line = "y: f32[64] 0.0 x4 2.0 x2 1.0 x2 2.0 x4 3.0 x4 4.0 x4 5.0 x4 6.0 x4 7.0 x4 8.0 x4 9.0 x4 10.0 x4 \
-                    11.0 x4 12.0 x4 13.0 x4 and 4 more\n";
+                    11.0 x4 12.0 x4 13.0 x4 14.0 x4 and 4 more\n";
         assert_eq!(text(&out.stdout), line);
     }
     let zeros = lathe(&["interp", &file, "--arg", "x=zeros", "--arg", "n=0"]);
@@ -611,7 +615,7 @@ fn wrong_text_files_and_arguments_are_one_line_and_status_2() {
     for verb in ["opt", "interp"] {
         wrong(&[verb], &["<FILE>"]);
         wrong(&[verb, "/nonexistent/k.kir"], &["cannot read /nonexistent/k.kir", "No such file"]);
-        let mut other = |name: &str, old: &str, new: &str, wanted: &[&str]| {
+        let other = |name: &str, old: &str, new: &str, wanted: &[&str]| {
             wrong(&[verb, &folder.file(name, &DOUBLE.replace(old, new))], wanted);
         };
         other(

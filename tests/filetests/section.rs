@@ -214,8 +214,8 @@ impl<'a> Runner<'a> {
         let place = format!("cpu with waves of {}", target.chip().wave);
         verify::verify(kernel, target).or_else(|e| fail(self.line(), format!("{place}: {e}")))?;
         let program = Program::new(kernel).or_else(|e| fail(self.line(), format!("{place}: {e}")))?;
-        let agrees = agrees(kernel);
-        let exactness = if agrees { Exactness::Bounded } else { Exactness::Exact };
+        let (bits, agrees) = agreement(kernel);
+        let exactness = if bits { Exactness::Bounded } else { Exactness::Exact };
         for p in prepared.iter_mut().filter(|p| p.launch.gcn_fault.is_none() || p.launch.fault.is_none()) {
             for seed in CPU_SEEDS {
                 let place = seed.map_or(place.clone(), |s| format!("{place}, seed {s}"));
@@ -312,11 +312,11 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// Whether every device computes the same bits.
-fn agrees(kernel: &ir::Kernel) -> bool {
-    let mut bits = kernel.fast_math == FastMath::STRICT;
+/// Whether no operation has bits of its own on each chip, and whether every device computes the same bits.
+fn agreement(kernel: &ir::Kernel) -> (bool, bool) {
+    let mut bits = true;
     kernel.walk(&mut |inst| bits &= !matches!(inst.op.def().agreement, Agreement::Bound(_)));
-    bits
+    (bits, bits && kernel.fast_math == FastMath::STRICT)
 }
 
 impl Prepared<'_> {

@@ -98,7 +98,11 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         if ty.scalar().bits() == 16 { self.in_f32(ty, &[v], root) } else { root(ty, &[v]) }
     }
 
+    /// Root and quotient, each correctly rounded; of the 16-bit types both in `f32`.
     fn rsqrt(&self, ty: ir::Type, v: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
+        if ty.scalar().bits() == 16 {
+            return self.in_f32(ty, &[v], |wide, v| self.rsqrt(wide, v[0]));
+        }
         if ty.scalar() == Scalar::F32 && self.licence(Family::Math).has(FastFlags::AFN) {
             return self.float_unary(UnaryOp::HwRsq, ty, v);
         }
@@ -109,6 +113,15 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         let flags = self.arith_flags(family)?;
         let divide = |ty, v: &[Value<'c, 'a>]| self.emit.value("arith.divf", v, self.emit.ty(ty), &flags);
         if ty.scalar() == Scalar::Bf16 { self.in_f32(ty, &operands, divide) } else { divide(ty, &operands) }
+    }
+
+    /// `bf16` as the upper half of an `f32`, a signaling NaN too.
+    fn bf16_bits_to_f32(&self, ty: ir::Type, v: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
+        let (e, word) = (&self.emit, ty.with_scalar(Scalar::U32));
+        let half = e.bitcast(v, e.ty(ty.with_scalar(Scalar::U16)))?;
+        let low = e.value("arith.extui", &[half], e.ty(word), &[])?;
+        let high = e.same("arith.shli", &[low, e.constant(word, 16)?])?;
+        e.bitcast(high, e.ty(ty.with_scalar(Scalar::F32)))
     }
 
     /// An operation with two float operands.
@@ -137,7 +150,14 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
                 let name = if op == BinaryOp::Maxnum { "llvm.maximumnum" } else { "llvm.minimumnum" };
                 let flags = self.llvm_flags(Family::Extrema)?;
                 let make = |ty, v: &[Value<'c, 'a>]| e.float_intrinsic(name, ty, v, &flags);
-                if bf16 { self.in_f32(ty, &operands, make) } else { make(ty, &operands) }
+                if !bf16 {
+                    return make(ty, &operands);
+                }
+                // Not by `extf`: LLVM takes its result for quiet, but widening bf16 moves bits, and gfx9's maximum of a
+                // signaling NaN and a number is a NaN.
+                let wide = [self.bf16_bits_to_f32(ty, operands[0])?, self.bf16_bits_to_f32(ty, operands[1])?];
+                let result = make(ty.with_scalar(Scalar::F32), &wide)?;
+                e.value("arith.truncf", &[result], e.ty(ty), &[])
             }
             BinaryOp::Copysign => e.float_intrinsic("llvm.copysign", ty, &operands, &[]),
             op => self.math_binary(op, ty, operands),

@@ -57,21 +57,18 @@ pub fn ordering(order: Order) -> Ordering {
 /// `llvm.atomicrmw`'s operations, numbered as MLIR numbers them.
 fn bin_op(op: AtomicOp, ty: IrType) -> i64 {
     let s = ty.scalar();
-    let pick = |float, signed, unsigned| match () {
-        () if s.is_float() => float,
-        () if s.is_signed() => signed,
-        () => unsigned,
-    };
     match op {
         AtomicOp::Xchg => 0,
-        AtomicOp::Add => pick(11, 1, 1),
-        AtomicOp::Sub => pick(12, 2, 2),
+        AtomicOp::Add if s.is_float() => 11,
+        AtomicOp::Add => 1,
+        AtomicOp::Sub => 2,
         AtomicOp::And => 3,
         AtomicOp::Or => 5,
         AtomicOp::Xor => 6,
-        // Floats have a loop of their own.
-        AtomicOp::Max => pick(13, 7, 9),
-        AtomicOp::Min => pick(14, 8, 10),
+        AtomicOp::Max if s.is_signed() => 7,
+        AtomicOp::Max => 9,
+        AtomicOp::Min if s.is_signed() => 8,
+        AtomicOp::Min => 10,
     }
 }
 

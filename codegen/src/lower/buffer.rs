@@ -213,7 +213,7 @@ pub fn store_if<'c, 'a>(
     store: impl FnOnce(&Emitter<'c, 'a>) -> Result<()>,
 ) -> Result<()> {
     match condition {
-        Some(condition) => e.when(condition, store, None),
+        Some(condition) => e.when(condition, store),
         None => store(e),
     }
 }

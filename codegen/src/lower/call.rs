@@ -136,23 +136,28 @@ impl<'c, 'a> Emitter<'c, 'a> {
         branch.result(0).map(Into::into).map_err(|e| e.to_string())
     }
 
-    /// Does something under a condition, and something else where it does not hold.
-    pub fn when(
+    /// Does something where a condition holds.
+    pub fn when(&self, condition: Value<'c, 'a>, then: impl FnOnce(&Self) -> Result<()>) -> Result<()> {
+        let branch = self.op_with_regions("scf.if", &[condition], &[], &[], 2)?;
+        let place = self.enter(branch, 0, &[])?;
+        then(&place)?;
+        place.op("scf.yield", &[], &[], &[]).map(drop)
+    }
+
+    /// Does one of two things.
+    pub fn either(
         &self,
         condition: Value<'c, 'a>,
         then: impl FnOnce(&Self) -> Result<()>,
-        otherwise: Option<&dyn Fn(&Self) -> Result<()>>,
+        otherwise: impl FnOnce(&Self) -> Result<()>,
     ) -> Result<()> {
         let branch = self.op_with_regions("scf.if", &[condition], &[], &[], 2)?;
         let place = self.enter(branch, 0, &[])?;
         then(&place)?;
         place.op("scf.yield", &[], &[], &[])?;
-        if let Some(otherwise) = otherwise {
-            let place = self.enter(branch, 1, &[])?;
-            otherwise(&place)?;
-            place.op("scf.yield", &[], &[], &[])?;
-        }
-        Ok(())
+        let place = self.enter(branch, 1, &[])?;
+        otherwise(&place)?;
+        place.op("scf.yield", &[], &[], &[]).map(drop)
     }
 
     /// A vector's element, or the value itself of a type that is no vector.

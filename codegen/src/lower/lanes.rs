@@ -110,8 +110,9 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
 }
 
 impl<'c, 'a> Lanes<'_, 'c, 'a> {
-    /// The lane as a thread index: right in blocks whose rows are whole waves, or that have one row.
-    pub fn from_thread_id(&self, wave: u32) -> bool {
+    /// Whether the lane is the thread's index along x modulo the wave: in blocks whose rows are whole waves, or that have
+    /// one row.
+    pub fn is_thread_index(&self, wave: u32) -> bool {
         let [x, y, z] = self.launch.block;
         x.is_multiple_of(wave) || (y == 1 && z == 1)
     }

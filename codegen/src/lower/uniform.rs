@@ -15,7 +15,7 @@ impl Uniform {
         for i in 0..kernel.params.len() {
             this.0[i] = true;
         }
-        this.block(kernel, &kernel.body);
+        this.block(&kernel.body);
         this
     }
 
@@ -24,7 +24,7 @@ impl Uniform {
         self.0.get(v.index()).copied().unwrap_or(false)
     }
 
-    fn block(&mut self, kernel: &Kernel, block: &Block) {
+    fn block(&mut self, block: &Block) {
         for inst in &block.insts {
             let all = inst.op.operands().into_iter().all(|v| self.holds(v));
             let uniform = match &inst.op {
@@ -63,7 +63,7 @@ impl Uniform {
                 _ => false,
             };
             for nested in inst.op.blocks() {
-                self.block(kernel, nested);
+                self.block(nested);
             }
             for r in &inst.results {
                 self.0[r.index()] = uniform;

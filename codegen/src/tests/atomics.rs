@@ -100,11 +100,32 @@ fn every_operation_on_every_type_in_both_memories() {
     becomes(
         body,
         &[
-            (Target::GFX950, &["global_atomic_smin", "global_atomic_umin", "global_atomic_min_f64", "ds_max_rtn_u32"]),
-            (Target::GFX1201, &["global_atomic_min_i32", "global_atomic_min_num_f32", "ds_min_num_rtn_f32"]),
+            (
+                Target::GFX950,
+                &["global_atomic_smin", "global_atomic_umin", "global_atomic_cmpswap_x2", "ds_max_rtn_u32"],
+            ),
+            (Target::GFX1201, &["global_atomic_min_i32", "global_atomic_cmpswap_b64", "ds_cmpstore_rtn_b32"]),
             (Target::SM_90, &["atom.global.min.s32", "atom.relaxed.sys.global.max.u64", ".cas.b64"]),
         ],
     );
+}
+
+#[test]
+fn larger_and_smaller_floats_are_exact() {
+    // The chips' own instructions only compare.
+    let body: Body = |k| {
+        let p = k.param::<u64>(2).to_ptr::<f64>();
+        k.atomic_max(p, 1.5f64, Order::Relaxed, Scope::Device);
+        k.atomic_min(p.cast::<f32>() + 2u32, 1.5f32, Order::Relaxed, Scope::Device);
+    };
+    for target in Target::MAIN {
+        let text = asm(target, body);
+        has(
+            &text,
+            &[if target == Target::SM_90 { "atom.relaxed.gpu.global.cas.b64" } else { "global_atomic_cmpswap" }],
+        );
+        lacks(&text, &["global_atomic_max", "global_atomic_min", "global.max", "global.min"]);
+    }
 }
 
 #[test]

@@ -38,10 +38,7 @@ fn cache_behaviour_becomes_each_generation_s_bits() {
             let text = asm(target, body);
             let access = |what: &str| text.lines().find(|l| l.contains(what)).unwrap_or_default().trim().to_owned();
             for line in [access("buffer_load_dword "), access("buffer_store_dword ")] {
-                assert!(
-                    line.ends_with(&format!("offen{gfx9}")) || line.contains(&format!("{gfx9}")),
-                    "{target}: {line}"
-                );
+                assert!(line.ends_with(&format!("offen{gfx9}")) || line.contains(gfx9), "{target}: {line}");
             }
         }
         let text = asm(Target::GFX1201, body);
@@ -114,7 +111,7 @@ fn a_loop_that_waits_for_others_loads_every_time() {
         let back = (0..lines.len()).filter(|i| label(lines[*i])).any(|from| {
             let name = lines[from].split(':').next().unwrap_or_default();
             let leads = |l: &&str| !label(l) && l.contains("bra") && l.trim_end_matches(';').ends_with(name);
-            let inside = lines[from..].iter().rposition(|l| leads(&l)).map_or(&[][..], |to| &lines[from..from + to]);
+            let inside = lines[from..].iter().rposition(leads).map_or(&[][..], |to| &lines[from..from + to]);
             inside.iter().any(|l| l.contains(load))
         });
         assert!(back, "{target}\n{text}");

@@ -24,10 +24,10 @@ fn a_loop_counts_in_32_bits_only_where_it_cannot_wrap() {
     for target in Target::MAIN {
         let m = text(&sum(target, false), target, Level::Mlir);
         has(&m, &["scf.for unsigned", ": i32 {"]);
-        lacks(&m, &["i64 {"]);
+        lacks(&m, &[" : i64 {"]);
         // A bound near 2^32 would make the index wrap, and the loop never end.
         let m = text(&sum(target, true), target, Level::Mlir);
-        has(&m, &["scf.for unsigned", ": i64 {", "arith.trunci"]);
+        has(&m, &["scf.for unsigned", " : i64 {", "arith.trunci"]);
         text(&sum(target, true), target, Level::Asm);
     }
 }
@@ -91,5 +91,65 @@ fn a_barrier_is_one_instruction_and_orders_lds() {
         };
         assert_eq!(count(&asm, instruction), 1);
         assert!(at(store) < at(instruction) && at(instruction) < at(load), "{asm}");
+    }
+}
+
+#[test]
+fn loops_of_every_index_type_end() {
+    use super::{Body, usual_params};
+    use lathe_dsl::prelude::{Builder, Idx, InOut as Rw, V};
+    fn save<'k>(k: &'k Builder<'k>, sum: V<'k, u32>) {
+        k.buffer_store(sum, k.buffer::<u32, Rw>(1), k.thread_id(Axis::X));
+    }
+    fn constant<'k>(k: &'k Builder<'k>) -> V<'k, u32> {
+        k.constant(0u32)
+    }
+    let mlir = |target, body: Body| text(&kernel(target, usual_params(), body), target, Level::Mlir);
+    // Signed ends compare as such; one that is not known is counted in more bits.
+    let signed: Body = |k| {
+        let hi = k.param::<u32>(3).to::<i32>();
+        save(k, k.for_range(-5i32, hi, 7, constant(k), |i, sum| sum + i.to::<u32>()));
+    };
+    // A step of 1 never wraps.
+    let ones: Body = |k| {
+        let hi = k.param::<u32>(3).to::<i32>();
+        save(k, k.for_range(-5i32, hi, 1, constant(k), |i, sum| sum + i.to::<u32>()));
+    };
+    // 64 bits have no more: the iterations are counted.
+    let wide: Body = |k| {
+        let hi = k.param::<u64>(2);
+        save(k, k.for_range(3u64, hi, 7, constant(k), |i, sum| sum + i.to::<u32>()));
+    };
+    let index: Body = |k| {
+        let hi = k.thread_id(Axis::X).to::<Idx>();
+        save(k, k.for_range(Idx(0), hi, 3, constant(k), |i, sum| sum + i.to::<u32>()));
+    };
+    for target in Target::MAIN {
+        let m = mlir(target, signed);
+        has(&m, &["scf.for %", " : i64 {", "arith.trunci"]);
+        lacks(&m, &["scf.for unsigned"]);
+        let m = mlir(target, ones);
+        has(&m, &["scf.for %"]);
+        lacks(&m, &[" : i64 {"]);
+        has(&mlir(target, wide), &["arith.divui", "scf.for unsigned"]);
+        lacks(&mlir(target, index), &[" : i64 {"]);
+        for body in [signed, ones, wide, index] {
+            super::asm(target, body);
+        }
+    }
+}
+
+#[test]
+fn a_loop_that_runs_while_something_holds_hands_out_what_ended_it() {
+    use super::Body;
+    let halve: Body = |k| {
+        let n = k.thread_id(Axis::X) + 1;
+        let (odd, steps) = k.while_((n, k.constant(0u32)), |(x, n)| ((x & 1).eq(0), (x, n)), |(x, n)| (x >> 1, n + 1));
+        k.buffer_store(odd + steps, k.buffer::<u32, InOut>(1), k.thread_id(Axis::X));
+    };
+    for target in Target::all() {
+        let m = text(&kernel(target, super::usual_params(), halve), target, Level::Mlir);
+        has(&m, &["scf.while", "scf.condition"]);
+        super::asm(target, halve);
     }
 }

@@ -260,10 +260,12 @@ macro_rules! ops {
                     $($(let known = known || <$field_ty as Part>::has_mnemonic(mnemonic);)+)?
                     known
                 }) {
-                    return Ok(Some(Self::$variant
+                    // In a frame of its own: regions nest, and one frame with the parts of every operation is large.
+                    let one = |#[allow(unused_variables)] from: &mut R| Ok(Self::$variant
                         $(( $(<$tuple_ty as Part>::read("", mnemonic, from)?),+ ))?
                         $({ $($field: <$field_ty as Part>::read(stringify!($field), mnemonic, from)?),+ })?
-                    ));
+                    );
+                    return apart(one, from).map(Some);
                 })*
                 Ok(None)
             }
@@ -281,6 +283,12 @@ macro_rules! ops {
             }),*];
         }
     };
+}
+
+/// Calls a function that keeps its own stack frame.
+#[inline(never)]
+pub(super) fn apart<R, T, E>(f: impl FnOnce(&mut R) -> Result<T, E>, from: &mut R) -> Result<T, E> {
+    f(from)
 }
 
 pub(super) use {attribute, mnemonics, ops};

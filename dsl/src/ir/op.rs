@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::def::{Agreement, Family, OpDef, attribute, mnemonics, ops};
+use super::def::{Agreement, Family, OpDef, apart, attribute, mnemonics, ops};
 use super::parts::{Part, Read, Show};
 use super::types::Class;
 use super::{Block, Value};

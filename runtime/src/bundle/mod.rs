@@ -301,7 +301,7 @@ impl Bundle {
                     Source::File(_) => CacheSource::Disk,
                 };
                 let record = CompileRecord { cache, ..artifact.record.clone() };
-                Ok((Code::Object(artifact), record))
+                Ok((Code::Object(Box::new(artifact)), record))
             }
         }
     }

@@ -125,7 +125,7 @@ fn object<K: Kernel>(key: &K, target: Target) -> (Compiled, Artifact) {
     let record = CompileRecord { kernel: K::NAME.to_owned(), resources, ..CompileRecord::default() };
     let artifact = Artifact { target, symbol: format!("{}_0", K::NAME), code: vec![1, 2, 3, 0, 255], record };
     let kernel = Arc::new(lathe_dsl::trace(key, target).unwrap());
-    (Compiled::new(kernel, target, Code::Object(artifact.clone()), artifact.record.clone()), artifact)
+    (Compiled::new(kernel, target, Code::Object(Box::new(artifact.clone())), artifact.record.clone()), artifact)
 }
 
 /// Two kernels for the CPU device and one for a chip.
@@ -167,7 +167,7 @@ fn what_went_in_comes_out_and_launches_from_memory_and_from_a_file() {
         let (_, artifact) = object(&Double::defaults(), Target::SM_90);
         let compiled = bundle.get(&Double::defaults(), Target::SM_90).unwrap();
         let Code::Object(loaded) = compiled.code() else { panic!("{:?}", compiled.code()) };
-        assert_eq!(*loaded, artifact);
+        assert_eq!(**loaded, artifact);
         assert_eq!(compiled.record().resources, artifact.record.resources);
         assert_eq!((compiled.record().kernel.as_str(), compiled.record().target.as_str()), ("double", "sm_90"));
         let entries: Vec<_> = bundle.entries().map(|e| (e.place, e.key[0].clone())).collect();
@@ -257,8 +257,12 @@ fn a_payload_that_belongs_to_another_entry_is_refused() {
     assert!(error.contains("it holds another kernel"), "{error}");
     let (mut compiled, mut artifact) = object(&Double::defaults(), Target::GFX950);
     artifact.target = Target::SM_90;
-    compiled =
-        Compiled::new(compiled.kernel().clone(), Target::GFX950, Code::Object(artifact), CompileRecord::default());
+    compiled = Compiled::new(
+        compiled.kernel().clone(),
+        Target::GFX950,
+        Code::Object(Box::new(artifact)),
+        CompileRecord::default(),
+    );
     let mut writer = BundleWriter::new();
     writer.add(&Double::defaults(), &compiled).unwrap();
     let bundle = Bundle::from_bytes(writer.to_bytes().unwrap()).unwrap();

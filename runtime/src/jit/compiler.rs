@@ -17,7 +17,7 @@ pub enum Code {
     /// For the interpreter.
     Program(Arc<Program>),
     /// Machine code, or text that a driver turns into it.
-    Object(Artifact),
+    Object(Box<Artifact>),
 }
 
 /// Turns verified Kernel IR into something that a device runs.
@@ -91,7 +91,7 @@ impl Compiler for Llvm {
     fn compile(&self, kernel: &Arc<ir::Kernel>, target: Target) -> Result<(Code, CompileRecord), Error> {
         let artifact = lathe_codegen::compile(kernel, target, &self.options).map_err(Error::compile)?;
         let record = artifact.record.clone();
-        Ok((Code::Object(artifact), record))
+        Ok((Code::Object(Box::new(artifact)), record))
     }
 
     // The options of today decide where reproducers go, not the code: there are no flags.

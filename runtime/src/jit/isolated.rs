@@ -308,7 +308,7 @@ impl Compiler for Isolated {
     fn compile(&self, kernel: &Arc<ir::Kernel>, target: Target) -> Result<(Code, CompileRecord), Error> {
         let artifact = self.run(kernel, target).map_err(Error::compile)?;
         let record = artifact.record.clone();
-        Ok((Code::Object(artifact), record))
+        Ok((Code::Object(Box::new(artifact)), record))
     }
 
     /// The first worker's; `None` if it does not answer, which the compile that follows explains.
@@ -530,7 +530,7 @@ mod tests {
         let good = Answer::Compiled(Box::new(artifact("idle", Target::GFX950)), toolchain("22"));
         let (_dir, worker) = answers(&good, |_| ());
         let (Code::Object(got), _) = worker.compile(&kernel(), Target::GFX950).unwrap() else { panic!("no object") };
-        assert_eq!(got, artifact("idle", Target::GFX950));
+        assert_eq!(*got, artifact("idle", Target::GFX950));
 
         let damages: [fn(&mut Vec<u8>); 4] =
             [|b| b.truncate(b.len() - 1), |b| b.push(0), |b| b.clear(), |b| b[10] ^= 1];

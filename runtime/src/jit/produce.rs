@@ -54,7 +54,7 @@ impl Traced {
             stages: self.stages,
             ..artifact.record.clone()
         };
-        Compiled { kernel: self.kernel, target: self.target, code: Code::Object(artifact), record }
+        Compiled { kernel: self.kernel, target: self.target, code: Code::Object(Box::new(artifact)), record }
     }
 
     /// The kernel with code that was compiled now.

@@ -122,7 +122,7 @@ impl Compiler for Texts {
         let stages = vec![lathe_dsl::artifact::StageTime { stage: "text".into(), ms: 1.0 }];
         let record = CompileRecord { stages, ..CompileRecord::default() };
         let artifact = Artifact { target, symbol: kernel.name.clone(), code, record: record.clone() };
-        Ok((Code::Object(artifact), record))
+        Ok((Code::Object(Box::new(artifact)), record))
     }
 
     fn fingerprint(&self) -> Option<Fingerprint> {

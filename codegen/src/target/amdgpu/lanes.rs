@@ -42,7 +42,7 @@ impl Amdgpu {
     pub(super) fn lane<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>) -> Result<Value<'c, 'a>> {
         let e = at.e;
         let wave = self.chip.wave;
-        if at.from_thread_id(wave) {
+        if at.is_thread_index(wave) {
             use lathe_dsl::ir::Axis;
             let x = crate::target::Backend::thread_id(self, e, Axis::X, at.launch.block[0])?;
             return if at.launch.block[0] <= wave { Ok(x) } else { at.and(x, wave - 1) };

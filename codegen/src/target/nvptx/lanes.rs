@@ -13,7 +13,7 @@ impl Nvptx {
     pub(super) fn lane<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>) -> Result<Value<'c, 'a>> {
         let e = at.e;
         let wave = self.chip.wave;
-        if !at.from_thread_id(wave) {
+        if !at.is_thread_index(wave) {
             return e.call("llvm.nvvm.read.ptx.sreg.laneid", &[], e.int(32));
         }
         let x = self.thread_id(e, Axis::X, at.launch.block[0])?;

@@ -159,9 +159,7 @@ impl Nvptx {
         };
         match Self::split(e, access, address)? {
             (piece, None) => by(e, piece),
-            (piece, Some(aligned)) => {
-                e.when(aligned, |e| by(e, access.bytes.min(WORD)), Some(&|e: &Emitter<'c, 'a>| by(e, piece)))
-            }
+            (piece, Some(aligned)) => e.either(aligned, |e| by(e, access.bytes.min(WORD)), |e| by(e, piece)),
         }
     }
 }
