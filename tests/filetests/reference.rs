@@ -150,9 +150,10 @@ fn instructions<'a>(files: &'a [File], all: &BTreeSet<&'a str>) -> BTreeMap<(&'a
     let mut code: BTreeMap<(&str, usize), Vec<String>> = BTreeMap::new();
     let own = |file: &File, name: &str| file.path.file_stem().is_some_and(|stem| stem == name);
     let sections = |file: &'a File| file.sections.iter().map(move |s| (file, s));
-    for (file, section, first) in [true, false].into_iter().flat_map(|first| {
-        files.iter().flat_map(sections).map(move |(file, section)| (file, section, first))
-    }) {
+    for (file, section, first) in [true, false]
+        .into_iter()
+        .flat_map(|first| files.iter().flat_map(sections).map(move |(file, section)| (file, section, first)))
+    {
         for name in covered(section, all).into_iter().filter(|name| own(file, name) == first) {
             for (i, target) in Target::MAIN.into_iter().enumerate() {
                 let lines: Vec<String> = section

@@ -1,6 +1,6 @@
 //! Atomic operations, fences and drains.
 
-use lathe_dsl::ir::{self, AtomicOp, Order, Scope, Space, Type as IrType};
+use lathe_dsl::ir::{self, AtomicOp, Family, FastFlags, Order, Scope, Space, Type as IrType};
 use melior::dialect::llvm;
 use melior::ir::{Attribute, Value, ValueLike};
 
@@ -154,6 +154,10 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             if float && matches!(rmw.op, AtomicOp::Min | AtomicOp::Max) {
                 return self.extremum(e, &rmw, order);
             }
+            if float && rmw.op == AtomicOp::Add && !self.kernel.fast_math.of(Family::Arith).has(FastFlags::REASSOC) {
+                // LLVM would add up the lanes of a wave first where they have one address, which rounds elsewhere.
+                rmw.pointer = self.backend.apart(e, rmw.pointer)?;
+            }
             if let Some(old) = self.backend.own_atomic(e, &rmw)? {
                 return Ok(old);
             }
@@ -177,7 +181,11 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         let scope = ("syncscope", e.string(self.backend.sync_scope(rmw.scope)));
         let align = ("alignment", e.int_attribute(64, i64::from(rmw.ty.bytes())));
         let relaxed = ("ordering", Ordering::Monotonic.attribute(e));
-        let seen = e.value("llvm.load", &[rmw.pointer], bits, &[align, relaxed, scope])?;
+        let seen = match rmw.space {
+            // As quick as a load there: the first round fails, or changes nothing.
+            Space::Lds => e.bitcast(rmw.value, bits)?,
+            Space::Global => e.value("llvm.load", &[rmw.pointer], bits, &[align, relaxed, scope])?,
+        };
         let again = e.op_with_regions("scf.while", &[seen], &[bits], &[], 2)?;
         let inside = e.enter(again, 0, &[bits])?;
         let seen = inside.param(0)?;

@@ -43,7 +43,13 @@ impl<'c, 'a> Emitter<'c, 'a> {
         attributes: &[Named<'c>],
         regions: usize,
     ) -> Result<OperationRef<'c, 'a>> {
-        let attributes: Vec<_> = attributes.iter().map(|(n, a)| (Identifier::new(self.context, n), *a)).collect();
+        let mut attributes: Vec<_> = attributes.iter().map(|(n, a)| (Identifier::new(self.context, n), *a)).collect();
+        if matches!(name, "llvm.call_intrinsic" | "llvm.inline_asm") {
+            // MLIR makes one block of two that differ in nothing but locations; and what asks which lanes are there does not
+            // do the same in both arms of a branch.
+            let line = self.location.file_line_col_range_start_line();
+            attributes.push((Identifier::new(self.context, "line"), self.int_attribute(64, line as i64)));
+        }
         let operation = OperationBuilder::new(name, self.location)
             .add_operands(operands)
             .add_results(results)

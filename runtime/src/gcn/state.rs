@@ -350,6 +350,8 @@ impl Wave {
                     return Err(ErrorKind::Unsupported("aperture limits".into()).into());
                 }
             },
+            // Zeros above it, as LLVM counts on where it makes `s_mov_b64` of a number below 2^32.
+            Kind::Literal(bits) => Scalar::known(bits.into()),
             _ => Scalar::known(constant(arg, width, false)?),
         })
     }
@@ -560,7 +562,7 @@ pub(crate) fn constant(arg: &Arg, width: u32, float: bool) -> Result<u64, Fault>
         }
         Kind::Literal(l) if width == 64 && float => u64::from(l) << 32,
         Kind::Literal(l) if width == 64 && l >> 31 != 0 => {
-            // Chips differ in whether they extend it by sign or by zero.
+            // A vector operand: chips differ in whether they extend it by sign or by zero.
             return Err(
                 ErrorKind::Unsupported("64-bit operand from a 32-bit literal with the top bit set".into()).into()
             );

@@ -15,7 +15,7 @@ use super::{Backend, Output, range};
 use crate::lower::Blame;
 use crate::lower::atomic::Rmw;
 use crate::lower::buffer::{BufferAccess, Extent};
-use crate::lower::emit::{Emitter, Named, Result};
+use crate::lower::emit::{Emitter, GepIndex, Named, Result};
 use crate::lower::lanes::{Amount, Lanes};
 use crate::{link, resources};
 
@@ -80,6 +80,12 @@ impl Backend for Amdgpu {
             Scope::System => vec![],
             _ => vec![("rocdl.no_fine_grained_memory", e.unit()), ("rocdl.no_remote_memory", e.unit())],
         }
+    }
+
+    fn apart<'c, 'a>(&self, e: &Emitter<'c, 'a>, pointer: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
+        // A zero out of a vector register counts as one that differs between lanes.
+        let zero = e.asm("", "=v,0", &[e.word(0)?], &[e.int(32)], false)?[0];
+        e.gep(pointer, GepIndex::Value(e.resize(zero, 32, 64, false)?), e.int(8))
     }
 
     fn open_buffer<'c, 'a>(

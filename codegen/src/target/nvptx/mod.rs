@@ -84,6 +84,10 @@ impl Backend for Nvptx {
         vec![]
     }
 
+    fn apart<'c, 'a>(&self, _: &Emitter<'c, 'a>, pointer: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
+        Ok(pointer)
+    }
+
     fn open_buffer<'c, 'a>(
         &self,
         _: &Emitter<'c, 'a>,
