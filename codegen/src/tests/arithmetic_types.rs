@@ -238,11 +238,9 @@ fn extrema_order_zeros_and_treat_nan_as_they_say() {
 #[test]
 fn bf16_is_computed_in_f32_and_rounded_once() {
     for target in Target::MAIN {
-        for (op, wanted) in [
-            (BinaryOp::Add, "fadd float"),
-            (BinaryOp::Mul, "fmul float"),
-            (BinaryOp::Div, "fdiv float"),
-        ] {
+        for (op, wanted) in
+            [(BinaryOp::Add, "fadd float"), (BinaryOp::Mul, "fmul float"), (BinaryOp::Div, "fdiv float")]
+        {
             has(&scalar_binary(target, Scalar::Bf16, op).0, &["fpext bfloat", wanted, "fptrunc float"]);
         }
         // Widened by its bits: converting would make a signaling NaN a quiet one, which would win.
