@@ -55,6 +55,11 @@ address arithmetic left out; \u{2014} where no instruction is its own), and how 
 * a bound: each target's result is that near to the exact value.
 
 [The language](language.md) has what operations have in common.
+
+Not operations, but numbers that Rust knows while it builds: `k.wave()` (fx `num_warp_threads`), `k.block_dim()`, `k.grid_dim()`
+(`known_block_size`, `gpu.block_dim`, `gpu.grid_dim`), `k.chip()`. Made of operations: `x.clamp(lo, hi)`, `x.is_nan()`, `k.bf16_pair(a, b)`,
+`w.bf_lo()`, `w.bf_hi()`, `k.rsrc(address)`, `k.load_ptr64(table, i)`, `v.butterfly(offsets, op)`, `k.lanes(size)`, `k.for_range_while`,
+`k.exit_if(c)`, `k.sched_mfma(n)` and its like.
 ";
 
 /// An error if the page in the book is not what it would be now; in bless mode it is written instead.
@@ -111,7 +116,9 @@ fn entry(out: &mut String, def: &OpDef, code: &BTreeMap<(&str, usize), Vec<Strin
         write!(out, ", T: {}", class(def.on)).unwrap();
     }
     let meaning: Vec<&str> = def.meaning.iter().map(|l| l.trim()).collect();
-    write!(out, "\n\n{}\n\n", meaning.join(" ")).unwrap();
+    // Links of the source's documentation lead nowhere here.
+    let meaning = meaning.join(" ").replace("[`", "`").replace("`]", "`");
+    write!(out, "\n\n{meaning}\n\n").unwrap();
     out.push_str("| gfx950 | gfx942 | gfx1201 | sm_90 | targets |\n| --- | --- | --- | --- | --- |\n|");
     for (i, _) in Target::MAIN.iter().enumerate() {
         match code.get(&(def.name, i)) {

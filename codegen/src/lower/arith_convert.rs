@@ -88,9 +88,37 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         let wide = from.with_scalar(Scalar::F32);
         let (v, from) =
             if from.scalar().bits() == 16 { (e.value("arith.extf", &[v], e.ty(wide), &[])?, wide) } else { (v, from) };
+        if to.scalar().bits() <= 32
+            && let Some(result) = self.float_to_word(v, from, to)?
+        {
+            return Ok(result);
+        }
         let name = if to.scalar().is_signed() { "llvm.fptosi.sat" } else { "llvm.fptoui.sat" };
         let name = format!("{}{}", e.overloaded(name, to), e.overloaded("", from));
         e.intrinsic(&name, &[v], e.ty(to), &[])
+    }
+
+    /// The same by the chip's own conversion to 32 bits, limited further for narrower integers; `None` if it has none.
+    fn float_to_word(&self, v: Value<'c, 'a>, from: ir::Type, to: ir::Type) -> Result<Option<Value<'c, 'a>>> {
+        let (e, signed, bits) = (&self.emit, to.scalar().is_signed(), to.scalar().bits());
+        let word = to.with_scalar(if signed { Scalar::I32 } else { Scalar::U32 });
+        let mut words = vec![];
+        for x in e.elements(from, v)? {
+            let Some(w) = self.backend.saturating_int(e, x, from.scalar(), signed)? else { return Ok(None) };
+            words.push(w);
+        }
+        let words = e.gather(word, &words)?;
+        if bits == 32 {
+            return Ok(Some(words));
+        }
+        let limited = if signed {
+            let most = (1u32 << (bits - 1)) - 1;
+            let raised = e.same("arith.maxsi", &[words, e.constant(word, u64::from(!most))?])?;
+            e.same("arith.minsi", &[raised, e.constant(word, u64::from(most))?])?
+        } else {
+            e.same("arith.minui", &[words, e.constant(word, (1 << bits) - 1)?])?
+        };
+        self.resize(limited, word, to, signed).map(Some)
     }
 
     /// Exact, or rounded to nearest even, once.

@@ -47,6 +47,29 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         e.value("arith.truncf", &[f(wide, &operands)?], e.ty(ty), &[])
     }
 
+    /// Computes in `f32` what is given in bf16 and gives a number that bf16 has.
+    fn in_f32_exactly(
+        &self,
+        ty: ir::Type,
+        operands: &[Value<'c, 'a>],
+        f: impl FnOnce(ir::Type, &[Value<'c, 'a>]) -> Result<Value<'c, 'a>>,
+    ) -> Result<Value<'c, 'a>> {
+        if !self.backend.bf16_is_dear() {
+            return self.in_f32(ty, operands, f);
+        }
+        // Not by `extf`, which LLVM would draw behind the operation, and round after it.
+        let operands = operands.iter().map(|v| self.bf16_bits_to_f32(ty, *v)).collect::<Result<Vec<_>>>()?;
+        self.upper_half(ty, f(ty.with_scalar(Scalar::F32), &operands)?)
+    }
+
+    /// The bf16 in the upper half of an `f32`, whose lower half is 0.
+    fn upper_half(&self, ty: ir::Type, v: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
+        let (e, word) = (&self.emit, ty.with_scalar(Scalar::U32));
+        let bits = e.same("arith.shrui", &[e.bitcast(v, e.ty(word))?, e.constant(word, 16)?])?;
+        let half = e.value("arith.trunci", &[bits], e.ty(ty.with_scalar(Scalar::U16)), &[])?;
+        e.bitcast(half, e.ty(ty))
+    }
+
     /// An operation with one float operand.
     pub(super) fn float_unary(&self, op: UnaryOp, ty: ir::Type, v: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
         let e = &self.emit;
@@ -54,7 +77,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         let intrinsic = |name: &str, v| e.float_intrinsic(name, ty, &[v], &[]);
         // Exact in `f32`: an integer near a bf16 or f16 number is one.
         let rounded = |name: &str| match scalar {
-            Scalar::Bf16 => self.in_f32(ty, &[v], |wide, v| e.float_intrinsic(name, wide, v, &[])),
+            Scalar::Bf16 => self.in_f32_exactly(ty, &[v], |wide, v| e.float_intrinsic(name, wide, v, &[])),
             _ => intrinsic(name, v),
         };
         match op {
@@ -143,8 +166,12 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             BinaryOp::Sub => arith("arith.subf", Family::Arith),
             BinaryOp::Mul => arith("arith.mulf", Family::Arith),
             BinaryOp::Div => self.quotient(Family::Arith, ty, operands),
-            BinaryOp::Maximum => arith("arith.maximumf", Family::Extrema),
-            BinaryOp::Minimum => arith("arith.minimumf", Family::Extrema),
+            BinaryOp::Maximum | BinaryOp::Minimum => {
+                let name = if op == BinaryOp::Maximum { "arith.maximumf" } else { "arith.minimumf" };
+                let flags = self.arith_flags(Family::Extrema)?;
+                let make = |ty, v: &[Value<'c, 'a>]| e.value(name, v, e.ty(ty), &flags);
+                if bf16 { self.in_f32_exactly(ty, &operands, make) } else { make(ty, &operands) }
+            }
             BinaryOp::Maxnum | BinaryOp::Minnum => {
                 // Not `maxnum`, which leaves the sign of a zero open.
                 let name = if op == BinaryOp::Maxnum { "llvm.maximumnum" } else { "llvm.minimumnum" };
@@ -157,6 +184,9 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
                 // signaling NaN and a number is a NaN.
                 let wide = [self.bf16_bits_to_f32(ty, operands[0])?, self.bf16_bits_to_f32(ty, operands[1])?];
                 let result = make(ty.with_scalar(Scalar::F32), &wide)?;
+                if self.backend.bf16_is_dear() {
+                    return self.upper_half(ty, result);
+                }
                 e.value("arith.truncf", &[result], e.ty(ty), &[])
             }
             BinaryOp::Copysign => e.float_intrinsic("llvm.copysign", ty, &operands, &[]),

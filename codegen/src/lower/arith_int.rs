@@ -22,9 +22,30 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             UnaryOp::Abs => e.value("llvm.intr.abs", &[v], e.ty(ty), &[("is_int_min_poison", e.int_attribute(1, 0))]),
             UnaryOp::Ctpop => e.same("llvm.intr.ctpop", &[v]),
             UnaryOp::Ctlz => e.value("llvm.intr.ctlz", &[v], e.ty(ty), &total),
-            UnaryOp::Cttz => e.value("llvm.intr.cttz", &[v], e.ty(ty), &total),
+            UnaryOp::Cttz => self.trailing_zeros(ty, v),
             op => Err(format!("`{op}` of {ty} has no meaning")),
         }
+    }
+
+    /// Zeros below the lowest set bit.
+    fn trailing_zeros(&self, ty: ir::Type, v: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
+        let (e, bits) = (&self.emit, ty.scalar().bits());
+        let total = [("is_zero_poison", e.int_attribute(1, 0))];
+        // Narrower ones with a bit set above them.
+        let wide = if bits < 32 { ty.with_scalar(Scalar::U32) } else { ty };
+        let mut padded = self.resize(v, ty, wide, false)?;
+        if bits < 32 {
+            padded = e.same("arith.ori", &[padded, e.constant(wide, 1 << bits)?])?;
+        }
+        let mut reversed = vec![];
+        for x in e.elements(wide, padded)? {
+            let Some(x) = self.backend.reversed(e, x, bits.max(32))? else {
+                return e.value("llvm.intr.cttz", &[v], e.ty(ty), &total);
+            };
+            reversed.push(x);
+        }
+        let count = e.value("llvm.intr.ctlz", &[e.gather(wide, &reversed)?], e.ty(wide), &total)?;
+        self.resize(count, wide, ty, false)
     }
 
     /// An operation with two operands, integers or `bool`, of which something may be known.
@@ -181,7 +202,12 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         match op {
             BinaryOp::DivFloor | BinaryOp::DivTrunc => e.same("arith.divui", &[a, b]),
             BinaryOp::RemFloor | BinaryOp::RemTrunc => e.same("arith.remui", &[a, b]),
-            _ if dividend.1 + divisor.1 - 1 <= i128::from(ones(ty.scalar())) => {
+            // A sum that needs more bits than both operands would make the division a wider one.
+            _ if dividend.1 + divisor.1 - 1 <= i128::from(ones(ty.scalar()))
+                && (divisor.0 == divisor.1
+                    || dividend.1.max(divisor.1) > u32::MAX.into()
+                    || dividend.1 + divisor.1 - 1 <= u32::MAX.into()) =>
+            {
                 let less = e.same("arith.subi", &[b, e.constant(ty, 1)?])?;
                 let raised = e.same("arith.addi", &[a, less])?;
                 e.same("arith.divui", &[raised, b])

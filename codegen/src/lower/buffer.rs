@@ -263,7 +263,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         let buffer = self.buffer(place.buffer)?;
         let offset = self.facts.get(place.offset);
         let scalar = place.scalar.map(|v| self.facts.get(v));
-        let zeros = |f: Fact| if f.max == 0 { 32 } else { f.zeros.min(32) };
+        let zeros = |f: Fact| if f.single() == Some(0) { 32 } else { f.zeros.min(32) };
         let divisor_log = (zeros(offset) + unit.trailing_zeros()).min(scalar.map_or(32, zeros)).min(32);
         let divisor = 1u64 << divisor_log;
         let mut work = self.work_type(&[place.offset]);

@@ -10,7 +10,7 @@ use super::{Blame, Lowering};
 
 type Outcome<T> = std::result::Result<T, Blame>;
 
-/// Most copies of a body that a loop becomes here, before LLVM; longer ones LLVM is asked to unroll.
+/// Most copies of a body that a loop, with those around it, becomes here, before LLVM; longer ones LLVM is asked to unroll.
 const MOST_COPIES: u64 = 1024;
 
 /// A loop to be lowered.
@@ -316,12 +316,15 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         let (lo, hi) = (read(l.lo)?, read(l.hi)?);
         let n = ((hi - lo).max(0) + i128::from(l.step) - 1) / i128::from(l.step);
         let mask = u64::MAX >> (64 - scalar.bits());
-        (n <= i128::from(MOST_COPIES)).then(|| (0..n).map(|i| (lo + i * i128::from(l.step)) as u64 & mask).collect())
+        (n * i128::from(self.copies) <= i128::from(MOST_COPIES))
+            .then(|| (0..n).map(|i| (lo + i * i128::from(l.step)) as u64 & mask).collect())
     }
 
     /// A loop as copies of its body.
     fn unrolled(&mut self, inst: &Inst, l: &Loop<'_>, indices: &[u64]) -> Outcome<()> {
         let blame = |message| Blame { op: Some(inst.number), message };
+        let copies = self.copies;
+        self.copies *= (indices.len() as u64).max(1);
         let mut carried = l.init;
         for index in indices {
             let (param, params) = l.body.params.split_first().ok_or_else(|| blame("a loop without an index".into()))?;
@@ -336,6 +339,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             self.block(l.body)?;
             carried = &l.body.yields;
         }
+        self.copies = copies;
         let values = self.gets(carried, &self.joint(&inst.results, &inst.results)).map_err(blame)?;
         for (r, value) in inst.results.iter().zip(values) {
             self.set(*r, value);

@@ -75,6 +75,8 @@ pub struct Lowering<'c, 'a, 'k> {
     constants: Vec<Option<u64>>,
     /// Whether every lane of a wave surely runs at the current place.
     whole: bool,
+    /// Copies of the current place that loops around it became.
+    copies: u64,
     file: String,
     values: Vec<Option<Value<'c, 'a>>>,
     buffers: HashMap<ir::Value, Buffer<'c, 'a>>,
@@ -100,6 +102,7 @@ pub fn lower<'c: 'a, 'a>(
         uniform: Uniform::of(kernel),
         constants: uniform::constants(kernel),
         whole: true,
+        copies: 1,
         file,
         values: vec![None; kernel.values.len()],
         buffers: HashMap::new(),

@@ -28,10 +28,10 @@ impl Lowering<'_, '_, '_> {
 
 /// What LLVM may assume of every parameter.
 pub fn attributes<'c>(e: &Emitter<'c, '_>, kernel: &Kernel) -> Vec<Attribute<'c>> {
-    let (shared, communicates) = shared(kernel);
+    let talk = Talk::of(kernel);
     let one = |(i, p): (usize, &ir::Param)| {
-        let shared = shared.contains(&ir::Value(i as u32))
-            || matches!(p.kind, ParamKind::Buffer { access, .. } if communicates && access != Access::Read);
+        let shared = talk.addressed.contains(&ir::Value(i as u32))
+            || matches!(p.kind, ParamKind::Buffer { access, .. } if talk.reaches(access));
         of_one(e, p.kind, shared)
     };
     kernel.params.iter().enumerate().map(one).collect()
@@ -61,37 +61,74 @@ fn of_one<'c>(e: &Emitter<'c, '_>, kind: ParamKind, shared: bool) -> Attribute<'
     DictionaryAttribute::new(e.context, &named).into()
 }
 
-/// Buffer parameters that are accessed in ways which other threads are meant to take part in, or whose address gets
-/// away; and whether the kernel talks to other threads through global memory at all.
+/// How a kernel's threads talk to each other, and to other kernels', through global memory.
 ///
-/// Of such memory LLVM must not be told that nobody else touches it: it would move accesses across fences and out of the
-/// loops that wait for them.
-fn shared(kernel: &Kernel) -> (HashSet<ir::Value>, bool) {
-    let (mut shared, mut communicates) = (HashSet::new(), false);
-    let global = |v: &ir::Value| matches!(kernel.ty(*v), Type::Ptr(Space::Global, _));
-    kernel.walk(&mut |inst| match &inst.op {
-        Op::BufferLoad { buffer, cache, .. }
-        | Op::BufferStore { buffer, cache, .. }
-        | Op::CopyToLds { buffer, cache, .. }
-            if cache.coherence != Coherence::Own =>
-        {
-            shared.insert(*buffer);
-            communicates = true;
-        }
-        Op::BufferAtomic { buffer, .. } => {
-            shared.insert(*buffer);
-            communicates = true;
-        }
-        Op::BufferPtr(buffer) => {
-            shared.insert(*buffer);
-        }
-        Op::Native { forms, .. } => communicates |= forms.iter().any(|f| f.effects),
-        Op::Fence { .. } | Op::Drain { .. } | Op::SWaitcnt { .. } => communicates = true,
-        Op::AtomicRmw { pointer, .. } | Op::AtomicCas { pointer, .. } => communicates |= global(pointer),
-        Op::PtrLoad { pointer, memory } | Op::PtrStore { pointer, memory, .. } => {
-            communicates |= global(pointer) && (memory.volatile || memory.order != Order::Plain);
-        }
-        _ => {}
-    });
-    (shared, communicates)
+/// Of memory that takes part LLVM must not be told that nobody else touches it: it would move accesses across fences and
+/// out of the loops that wait for them.
+#[derive(Default)]
+struct Talk {
+    /// Buffer parameters that are accessed in ways which others are meant to take part in, or whose address gets away.
+    addressed: HashSet<ir::Value>,
+    /// Something is published to others, or heard from them.
+    publishes: bool,
+    /// Something is heard from others, so that what was only read may have been written by them before.
+    hears: bool,
+    /// The workgroup's threads wait for each other.
+    meets: bool,
+    /// Addresses come from elsewhere, and may be those of parameters.
+    raw: bool,
+}
+
+impl Talk {
+    fn of(kernel: &Kernel) -> Self {
+        let mut talk = Self::default();
+        let global = |v: &ir::Value| matches!(kernel.ty(*v), Type::Ptr(Space::Global, _));
+        let acquires = |order: &Order| matches!(order, Order::Acquire | Order::AcqRel | Order::SeqCst);
+        kernel.walk(&mut |inst| match &inst.op {
+            Op::BufferLoad { buffer, cache, .. } | Op::CopyToLds { buffer, cache, .. }
+                if cache.coherence != Coherence::Own =>
+            {
+                talk.addressed.insert(*buffer);
+                talk.hears = true;
+            }
+            Op::BufferStore { buffer, cache, .. } if cache.coherence != Coherence::Own => {
+                talk.addressed.insert(*buffer);
+                talk.publishes = true;
+            }
+            Op::BufferAtomic { buffer, .. } => {
+                talk.addressed.insert(*buffer);
+                talk.publishes = true;
+            }
+            Op::BufferPtr(buffer) => {
+                talk.addressed.insert(*buffer);
+            }
+            Op::IntToPtr(_) | Op::MakeBuffer { .. } => talk.raw = true,
+            Op::Native { forms, .. } => talk.hears |= forms.iter().any(|f| f.effects),
+            Op::Drain { .. } | Op::SWaitcnt { .. } => talk.publishes = true,
+            Op::Barrier => talk.meets = true,
+            Op::Fence { order, .. } => {
+                talk.publishes = true;
+                talk.hears |= acquires(order);
+            }
+            Op::AtomicRmw { pointer, order, .. } | Op::AtomicCas { pointer, order, .. } if global(pointer) => {
+                talk.publishes = true;
+                talk.hears |= acquires(order);
+            }
+            Op::PtrLoad { pointer, memory } | Op::PtrStore { pointer, memory, .. } if global(pointer) => {
+                let special = memory.volatile || memory.order != Order::Plain;
+                talk.publishes |= special;
+                talk.hears |= special && matches!(inst.op, Op::PtrLoad { .. });
+            }
+            _ => {}
+        });
+        talk
+    }
+
+    /// Whether others may touch a buffer that is used like this.
+    fn reaches(&self, access: Access) -> bool {
+        self.raw
+            || self.hears
+            || (self.publishes && access != Access::Read)
+            || (self.meets && access == Access::ReadWrite)
+    }
 }

@@ -4,7 +4,7 @@ mod amdgpu;
 mod nvptx;
 
 use lathe_dsl::artifact::Resources;
-use lathe_dsl::ir::{Axis, Kernel, Scope, ShuffleOp, UnaryOp};
+use lathe_dsl::ir::{Axis, Kernel, Scalar, Scope, ShuffleOp, UnaryOp};
 use lathe_dsl::target::Chip;
 use lathe_dsl::{Arch, Target};
 use melior::ir::{Type, Value};
@@ -176,6 +176,23 @@ pub trait Backend: Sync {
         flush: bool,
         flags: &[Named<'c>],
     ) -> Result<Value<'c, 'a>>;
+
+    /// An `f32` or `f64` as a 32-bit integer by one instruction: rounded towards 0, saturated, 0 of a NaN. `None` if there is
+    /// none.
+    fn saturating_int<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        x: Value<'c, 'a>,
+        from: Scalar,
+        signed: bool,
+    ) -> Result<Option<Value<'c, 'a>>>;
+
+    /// The bits of an integer of 32 or 64 bits in reverse order, where LLVM would make worse of counting zeros from below
+    /// than of reversing and counting from above.
+    fn reversed<'c, 'a>(&self, e: &Emitter<'c, 'a>, x: Value<'c, 'a>, bits: u32) -> Result<Option<Value<'c, 'a>>>;
+
+    /// Whether rounding `f32` to bf16 takes several instructions.
+    fn bf16_is_dear(&self) -> bool;
 }
 
 /// Form of LLVM's output.

@@ -15,7 +15,7 @@ pub trait Ty: Sealed + 'static {
     const TYPE: Type;
 }
 
-/// An element type: `bool`, `i8` … `u64`, [`Idx`], [`f16`], [`bf16`], `f32`, `f64`.
+/// An element type: `bool`, `i8` … `u64`, [`Idx`], `f16`, `bf16`, `f32`, `f64`.
 pub trait Element: Data<Elem = Self> + Copy + Send + Sync {
     /// Its Kernel IR scalar.
     const SCALAR: Scalar;

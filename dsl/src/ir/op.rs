@@ -415,7 +415,8 @@ ops! {
             /// Summand.
             c: Value,
         } = "fma", "a.fma(b, c)", "fx.fma", Class::FLOAT, "(a: T, b: T, c: T) -> T", BITS;
-        /// `on_true` where the condition holds, else `on_false`; NaN bits are kept. The condition is one `bool` for the whole
+        /// `on_true` where the condition holds, else `on_false`; NaN bits are kept, unless the kernel's licence for
+        /// `compare` says that there is none. The condition is one `bool` for the whole
         /// value, or a vector of one for each element.
         Select {
             /// `bool`, or a vector of it.
@@ -535,7 +536,7 @@ ops! {
         } = "make_buffer", "k.make_buffer::<T>(address, bytes)", "create_buffer_resource(_from_addr)", Class::PLAIN,
             "(address: u64, bytes: integer) -> buffer<T>", BITS;
         /// Load from a buffer of the result's type (its element type need not be the buffer's). The first byte lies at
-        /// `offset` units plus `scalar` bytes, computed exactly. An access that does not end within the buffer gives 0 in
+        /// `offset` units plus `scalar` bytes, computed exactly; an `offset` below 0 lies outside whatever `scalar` is. An access that does not end within the buffer gives 0 in
         /// every element. Where `mask` is false nothing is accessed and the result is `fill`.
         BufferLoad {
             /// The buffer.

@@ -329,7 +329,11 @@ impl<const W: usize> Wave<W> {
                     let offsets = access::byte_offsets(regs, offset, from);
                     let scalar = &regs.r32[scalar as usize];
                     lanes::uniform(scalar, mask, "scalar offset").map(|()| {
-                        let sum = |i| i64::saturating_add(offsets[i], i64::from(scalar[i])) as u64;
+                        // Below 0 is outside, whatever the scalar.
+                        let sum = |i: usize| match offsets[i] {
+                            below @ ..0 => below as u64,
+                            at => i64::saturating_add(at, i64::from(scalar[i])) as u64,
+                        };
                         regs.r64[dst as usize] = std::array::from_fn(sum);
                     })
                 }

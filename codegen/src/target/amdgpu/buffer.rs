@@ -55,8 +55,9 @@ impl Amdgpu {
         let mut lane = access.bytes32(e)?;
         let wave = match access.scalar {
             None => zero,
-            // gfx9 leaves it out of the check, so that an offset outside stays there. Elsewhere that is not certain.
-            Some((scalar, _)) if permitted.is_none() || self.chip.generation.is_gfx9() => {
+            // Whether the check counts it, and wraps, differs between chips and their descriptions: it stands alone only
+            // where nothing is left to check.
+            Some((scalar, _)) if permitted.is_none() => {
                 e.call("llvm.amdgcn.readfirstlane.i32", &[scalar], e.int(32))?
             }
             Some((scalar, _)) => {

@@ -7,7 +7,7 @@ mod wait;
 use lathe_dsl::Target;
 use lathe_dsl::artifact::Resources;
 use lathe_dsl::ir::{self, Axis, Kernel, Scalar, Scope, ShuffleOp, UnaryOp};
-use lathe_dsl::target::Chip;
+use lathe_dsl::target::{Chip, Generation};
 use melior::ir::attribute::DenseI32ArrayAttribute;
 use melior::ir::{Type, Value};
 
@@ -254,5 +254,30 @@ impl Backend for Amdgpu {
             op => return Err(format!("`{op}` is no instruction")),
         };
         e.intrinsic(name, &[x], single, flags)
+    }
+
+    fn saturating_int<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        x: Value<'c, 'a>,
+        from: Scalar,
+        signed: bool,
+    ) -> Result<Option<Value<'c, 'a>>> {
+        // LLVM's saturating conversion spends comparisons on what the instruction does by itself.
+        let template = match (from, signed) {
+            (Scalar::F32, true) => "v_cvt_i32_f32 $0, $1",
+            (Scalar::F32, false) => "v_cvt_u32_f32 $0, $1",
+            (_, true) => "v_cvt_i32_f64 $0, $1",
+            (_, false) => "v_cvt_u32_f64 $0, $1",
+        };
+        Ok(Some(e.asm(template, "=v,v", &[x], &[e.int(32)], false)?[0]))
+    }
+
+    fn reversed<'c, 'a>(&self, _: &Emitter<'c, 'a>, _: Value<'c, 'a>, _: u32) -> Result<Option<Value<'c, 'a>>> {
+        Ok(None)
+    }
+
+    fn bf16_is_dear(&self) -> bool {
+        self.chip.generation != Generation::Cdna4
     }
 }

@@ -5,7 +5,7 @@ mod memory;
 
 use lathe_dsl::Target;
 use lathe_dsl::artifact::Resources;
-use lathe_dsl::ir::{Axis, Kernel, Scope, ShuffleOp, UnaryOp};
+use lathe_dsl::ir::{Axis, Kernel, Scalar, Scope, ShuffleOp, UnaryOp};
 use lathe_dsl::target::Chip;
 use melior::ir::attribute::DenseI32ArrayAttribute;
 use melior::ir::{Type, Value};
@@ -269,5 +269,31 @@ impl Backend for Nvptx {
             (op, _) => return Err(format!("`{op}` is no instruction")),
         };
         e.intrinsic(name, &[x], single, flags)
+    }
+
+    fn saturating_int<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        x: Value<'c, 'a>,
+        from: Scalar,
+        signed: bool,
+    ) -> Result<Option<Value<'c, 'a>>> {
+        // Of `f64` a NaN becomes the smallest number.
+        match (from, signed) {
+            (Scalar::F32, true) => e.intrinsic("llvm.nvvm.f2i.rz", &[x], e.int(32), &[]).map(Some),
+            (Scalar::F32, false) => e.intrinsic("llvm.nvvm.f2ui.rz", &[x], e.int(32), &[]).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn reversed<'c, 'a>(&self, e: &Emitter<'c, 'a>, x: Value<'c, 'a>, bits: u32) -> Result<Option<Value<'c, 'a>>> {
+        // Not by LLVM's intrinsic, which it would take for a count from below, and that for a branch.
+        let (template, constraints) =
+            if bits == 64 { ("brev.b64 $0, $1;", "=l,l") } else { ("brev.b32 $0, $1;", "=r,r") };
+        Ok(Some(e.asm(template, constraints, &[x], &[e.int(bits)], false)?[0]))
+    }
+
+    fn bf16_is_dear(&self) -> bool {
+        false
     }
 }
