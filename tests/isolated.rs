@@ -74,7 +74,7 @@ fn the_worker_names_its_toolchain() {
 #[test]
 fn a_refusal_keeps_its_words() {
     let kernel = builder::build("wide", Target::SM_90, Launch::linear(1, 64), vec![], |k| {
-        let row: V<'_, LdsPtr<u32>> = k.lds::<u32>("row", 20_000);
+        let row: V<'_, LdsPtr<u32>> = k.lds::<u32>("row", 60_000);
         k.ptr_store(k.constant(0u32), row + k.thread_id(Axis::X));
     })
     .unwrap();
