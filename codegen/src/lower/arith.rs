@@ -97,7 +97,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
                 e.value("llvm.shufflevector", &operands, e.ty(self.work_type(&[result])), &[("mask", mask)])
             }
             Op::Reduce(op, vector) => self.reduce(*op, *vector, result),
-            op => Err(format!("`{}` is not lowered yet", op.def().name)),
+            op => Err(format!("`{}` is no operation on data", op.def().name)),
         }
     }
 }

@@ -261,6 +261,7 @@ macro_rules! ops {
                     known
                 }) {
                     // In a frame of its own: regions nest, and one frame with the parts of every operation is large.
+                    // An operation without parts reads nothing, so its closure has no use for `from`.
                     let one = |#[allow(unused_variables)] from: &mut R| Ok(Self::$variant
                         $(( $(<$tuple_ty as Part>::read("", mnemonic, from)?),+ ))?
                         $({ $($field: <$field_ty as Part>::read(stringify!($field), mnemonic, from)?),+ })?
