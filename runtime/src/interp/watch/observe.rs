@@ -1,0 +1,511 @@
+//! What an instruction does that the checks must know, before it does it.
+
+use std::sync::Arc;
+
+use lathe_dsl::ir::Space;
+
+use super::super::access;
+use super::super::error::{AccessKind, Site, Unusual};
+use super::super::findings::{Kind, Order};
+use super::super::lds;
+use super::super::program::{Class, Instr, Offset, Pc, Reg, Source, Width};
+use super::super::rows::{Regs, Row};
+use super::super::wave::Context;
+use super::clock::{Clock, Message};
+use super::judge::{Found, Stored, Verdicts};
+use super::mark::{Mark, Reach, acquires, releases};
+use super::report::{MemoryPlace, Race};
+use super::shadow::{Entry, How};
+use super::{LastRead, Messages, Monitor, PAGE, Shadow, Turn, Watch};
+
+/// An instruction that a wave is about to execute.
+pub(in super::super) struct Step<'s, const W: usize> {
+    pub(in super::super) regs: &'s Regs<W>,
+    pub(in super::super) mask: u64,
+    pub(in super::super) wave: u32,
+    pub(in super::super) pc: Pc,
+    /// Instructions that the wave has executed.
+    pub(in super::super) steps: u64,
+}
+
+/// No lane's access begins here: it is inactive, or drops out of the buffer.
+const NOWHERE: u64 = u64::MAX;
+
+/// The accesses of an instruction's lanes.
+struct Accesses<'s, const W: usize> {
+    space: Space,
+    /// Where each lane's begins: byte of LDS, or address.
+    starts: Row<u64, W>,
+    bytes: u64,
+    how: How,
+    stored: Option<Stored<'s, W>>,
+    /// Whether memory may change.
+    changes: bool,
+    /// Whether it cannot race.
+    constant: bool,
+}
+
+/// Takes note of `instr`, which `step` is about to execute. What comes back is kept until it has been executed.
+#[inline(never)]
+pub(in super::super) fn observe<'m, const W: usize>(
+    monitor: &'m Monitor,
+    cx: &mut Context<'_>,
+    step: &Step<'_, W>,
+    instr: &Instr<W>,
+) -> Option<Turn<'m>> {
+    let accesses = match *instr {
+        Instr::LdsLoad { pointer, width, n, .. } => in_lds(cx, step, pointer, (width, n), How::LOAD, None),
+        Instr::LdsStore { value, pointer, width, n, .. } => {
+            in_lds(cx, step, pointer, (width, n), How::STORE, Some(value))
+        }
+        Instr::GlobalLoad { pointer, width, n, .. } => behind(cx, step, pointer, (width, n), How::LOAD, None),
+        Instr::GlobalStore { value, pointer, width, n, .. } => {
+            behind(cx, step, pointer, (width, n), How::STORE, Some(value))
+        }
+        Instr::BufferLoad { buffer, offset, source, from, width, n, .. } => {
+            let place = (source, buffer, offset, from);
+            Accesses {
+                constant: monitor.is_constant(cx.program, source),
+                ..in_buffer(cx, step, place, (width, n), How::LOAD, None)
+            }
+        }
+        Instr::BufferStore { value, buffer, offset, source, from, width, n } => {
+            in_buffer(cx, step, (source, buffer, offset, from), (width, n), How::STORE, Some(value))
+        }
+        Instr::BufferRmw { value, buffer, offset, source, from, class, f, .. } => {
+            let place = (source, buffer, offset, from);
+            let accesses = in_buffer(cx, step, place, (width_of(class), 1), How::UPDATE, None);
+            let changes = changes(cx, step, &accesses, class, |lane, old| f(old, cell(step.regs, class, value, lane)));
+            Accesses { changes, ..accesses }
+        }
+        Instr::Rmw { pointer, value, f, class, space, .. } => {
+            let accesses = element(cx, step, pointer, class, space);
+            let changes = changes(cx, step, &accesses, class, |lane, old| f(old, cell(step.regs, class, value, lane)));
+            Accesses { changes, ..accesses }
+        }
+        Instr::Cas { pointer, expected, value, class, space, .. } => {
+            let accesses = element(cx, step, pointer, class, space);
+            let changes = changes(cx, step, &accesses, class, |lane, old| {
+                let swaps = old == cell(step.regs, class, expected, lane);
+                if swaps { cell(step.regs, class, value, lane) } else { old }
+            });
+            Accesses { changes, ..accesses }
+        }
+        Instr::CopyToLds { pointer, buffer, offset, source, from, bytes } => {
+            let place = (source, buffer, offset, from);
+            let load = Accesses {
+                constant: monitor.is_constant(cx.program, source),
+                ..in_buffer(cx, step, place, (Width::B32, bytes / 4), How::LOAD, None)
+            };
+            let _ = record(monitor, cx, step, &load);
+            copied(cx, step, pointer, bytes)
+        }
+        Instr::Fence {} => {
+            if let (Mark::Fence(order, scope), Some(watch)) = (cx.program.marks[step.pc as usize], &mut cx.watch) {
+                let clock = &mut watch.clocks[step.wave as usize];
+                if releases(order) {
+                    clock.release_fence(scope.into(), step.mask);
+                }
+                if acquires(order) {
+                    clock.acquire_fence(scope.into(), step.mask);
+                }
+            }
+            return None;
+        }
+        Instr::Drain {} => {
+            if let (Mark::Drain(scope), Some(watch)) = (cx.program.marks[step.pc as usize], &mut cx.watch) {
+                watch.clocks[step.wave as usize].drain(scope.into(), step.mask);
+            }
+            return None;
+        }
+        // All that touches no memory; a barrier is dealt with when all waves have come to it.
+        Instr::Fill { .. }
+        | Instr::Param { .. }
+        | Instr::BufferParam { .. }
+        | Instr::ThreadId { .. }
+        | Instr::BlockId { .. }
+        | Instr::LaneId { .. }
+        | Instr::Map1 { .. }
+        | Instr::Map2 { .. }
+        | Instr::Map3 { .. }
+        | Instr::Select { .. }
+        | Instr::Join { .. }
+        | Instr::Split { .. }
+        | Instr::Move { .. }
+        | Instr::ExtractAt { .. }
+        | Instr::Ballot { .. }
+        | Instr::ReadFirst { .. }
+        | Instr::ReadLane { .. }
+        | Instr::Shuffle { .. }
+        | Instr::Partner { .. }
+        | Instr::Transpose { .. }
+        | Instr::Assume { .. }
+        | Instr::LdsBase { .. }
+        | Instr::PtrAdd { .. }
+        | Instr::CheckBuffer { .. }
+        | Instr::ByteOffset { .. }
+        | Instr::Yield {}
+        | Instr::Barrier {}
+        | Instr::If { .. }
+        | Instr::Else { .. }
+        | Instr::Loop { .. }
+        | Instr::Next { .. }
+        | Instr::While {}
+        | Instr::Test { .. }
+        | Instr::Again { .. }
+        | Instr::Pop {}
+        | Instr::End {} => return None,
+    };
+    record(monitor, cx, step, &accesses)
+}
+
+fn width_of(class: Class) -> Width {
+    match class {
+        Class::R32 => Width::B32,
+        Class::R64 => Width::B64,
+    }
+}
+
+fn cell<const W: usize>(regs: &Regs<W>, class: Class, row: Reg, lane: usize) -> u64 {
+    match class {
+        Class::R32 => regs.r32[row as usize][lane].into(),
+        Class::R64 => regs.r64[row as usize][lane],
+    }
+}
+
+/// `f` of every active lane, [`NOWHERE`] in the others and where it gives nothing.
+fn starts<const W: usize>(mask: u64, f: impl Fn(usize) -> Option<u64>) -> Row<u64, W> {
+    std::array::from_fn(|lane| if mask >> lane & 1 == 1 { f(lane).unwrap_or(NOWHERE) } else { NOWHERE })
+}
+
+fn accesses<'s, const W: usize>(
+    step: &Step<'s, W>,
+    space: Space,
+    starts: Row<u64, W>,
+    (width, n): (Width, u32),
+    how: How,
+    value: Option<Reg>,
+) -> Accesses<'s, W> {
+    let stored = value.map(|value| Stored { regs: step.regs, value, width });
+    Accesses { space, starts, bytes: u64::from(width.bytes() * n), how, stored, changes: how.writes(), constant: false }
+}
+
+fn in_lds<'s, const W: usize>(
+    cx: &Context<'_>,
+    step: &Step<'s, W>,
+    pointer: Reg,
+    (width, n): (Width, u32),
+    how: How,
+    value: Option<Reg>,
+) -> Accesses<'s, W> {
+    let pointers = &step.regs.r64[pointer as usize];
+    let starts = starts(step.mask, |lane| cx.lds.place(pointers[lane], width.bytes() * n));
+    accesses(step, Space::Lds, starts, (width, n), how, value)
+}
+
+/// What a copy writes.
+fn copied<'s, const W: usize>(cx: &Context<'_>, step: &Step<'s, W>, pointer: Reg, bytes: u32) -> Accesses<'s, W> {
+    let pointers = &step.regs.r64[pointer as usize];
+    let at = |lane: usize| lds::advance(pointers[lane], i64::from(bytes) * lane as i64);
+    let starts = starts(step.mask, |lane| cx.lds.place(at(lane), bytes));
+    accesses(step, Space::Lds, starts, (Width::B32, bytes / 4), How::COPY, None)
+}
+
+/// Through a pointer to global memory.
+fn behind<'s, const W: usize>(
+    cx: &Context<'_>,
+    step: &Step<'s, W>,
+    pointer: Reg,
+    (width, n): (Width, u32),
+    how: How,
+    value: Option<Reg>,
+) -> Accesses<'s, W> {
+    let pointers = &step.regs.r64[pointer as usize];
+    let bytes = u64::from(width.bytes() * n);
+    let starts = starts(step.mask, |lane| cx.allocations.find(pointers[lane], bytes).map(|_| pointers[lane]));
+    accesses(step, Space::Global, starts, (width, n), how, value)
+}
+
+fn in_buffer<'s, const W: usize>(
+    cx: &Context<'_>,
+    step: &Step<'s, W>,
+    (source, buffer, offset, from): (Source, Reg, Reg, Offset),
+    (width, n): (Width, u32),
+    how: How,
+    value: Option<Reg>,
+) -> Accesses<'s, W> {
+    let at = access::byte_offsets(step.regs, offset, from);
+    let bytes = u64::from(width.bytes() * n);
+    let begin = |lane: usize, address: u64, extent: u64| {
+        let at = at[lane] as u64;
+        (at <= extent && at + bytes <= extent).then(|| address + at)
+    };
+    let starts = match source {
+        Source::Param(param) => {
+            let buffer = cx.buffers[param as usize];
+            starts(step.mask, |lane| begin(lane, buffer.address(), buffer.len() as u64))
+        }
+        Source::Made => {
+            let [addresses, extents] = [0, 1].map(|i| &step.regs.r64[buffer as usize + i]);
+            starts(step.mask, |lane| {
+                begin(lane, addresses[lane], extents[lane]).filter(|at| cx.allocations.find(*at, bytes).is_some())
+            })
+        }
+    };
+    accesses(step, Space::Global, starts, (width, n), how, value)
+}
+
+/// One element that is updated at once.
+fn element<'s, const W: usize>(
+    cx: &Context<'_>,
+    step: &Step<'s, W>,
+    pointer: Reg,
+    class: Class,
+    space: Space,
+) -> Accesses<'s, W> {
+    match space {
+        Space::Lds => in_lds(cx, step, pointer, (width_of(class), 1), How::UPDATE, None),
+        Space::Global => behind(cx, step, pointer, (width_of(class), 1), How::UPDATE, None),
+    }
+}
+
+/// Whether `f(lane, old)` is not `old` in some lane.
+fn changes<const W: usize>(
+    cx: &Context<'_>,
+    step: &Step<'_, W>,
+    accesses: &Accesses<'_, W>,
+    class: Class,
+    f: impl Fn(usize, u64) -> u64,
+) -> bool {
+    let mask = if class == Class::R32 { u64::from(u32::MAX) } else { u64::MAX };
+    (0..W).filter(|lane| step.mask >> lane & 1 == 1 && accesses.starts[*lane] != NOWHERE).any(|lane| {
+        let at = accesses.starts[lane];
+        let old = match accesses.space {
+            Space::Lds => cx.lds.peek(at as usize, accesses.bytes as usize),
+            Space::Global => {
+                let Some((found, at)) = cx.allocations.find(at, accesses.bytes) else { return false };
+                let mut old = 0;
+                match class {
+                    Class::R32 => found.buffer.load::<4>(at, 1, |_, bits| old = bits),
+                    Class::R64 => found.buffer.load::<8>(at, 1, |_, bits| old = bits),
+                }
+                old
+            }
+        };
+        f(lane, old) & mask != old & mask
+    })
+}
+
+/// Judges the accesses against those before them, and moves the order that they carry.
+fn record<'m, const W: usize>(
+    monitor: &'m Monitor,
+    cx: &mut Context<'_>,
+    step: &Step<'_, W>,
+    accesses: &Accesses<'_, W>,
+) -> Option<Turn<'m>> {
+    let changes = monitor.waits().filter(|_| accesses.changes);
+    let mark = cx.program.marks[step.pc as usize];
+    let watch = cx.watch.as_deref_mut()?;
+    let reads = !accesses.how.writes() || accesses.how.updates();
+    let first = accesses.starts.iter().find(|at| **at != NOWHERE)?;
+    if reads {
+        let read = LastRead { pc: step.pc, space: accesses.space, at: *first };
+        watch.last_reads[step.wave as usize] = Some(read);
+    }
+    if !monitor.checks.races {
+        return Some(Turn { _messages: None, changes });
+    }
+    let (order, reach) = match mark {
+        Mark::Atomic(order, scope) if !accesses.how.copies() && !accesses.constant => {
+            (Some(order), Some(Reach::from(scope)))
+        }
+        _ => (None, None),
+    };
+    let mut messages = (order.is_some() && accesses.space == Space::Global).then(|| monitor.messages());
+    let wave = step.wave as usize;
+    if let Some(order) = order
+        && reads
+        && let Some(reach) = reach
+    {
+        let Watch { lds_messages, clocks, .. } = &mut *watch;
+        let clock = &mut clocks[wave];
+        each_word(accesses, |lane, word, _| {
+            let message = match &messages {
+                Some(messages) => messages.get(&word),
+                None => lds_messages.get(&(word as u32)),
+            };
+            if let Some(message) = message {
+                if acquires(order) {
+                    clock.acquire(message, reach, 1 << lane);
+                } else {
+                    clock.heard.hear(message, clock.block, clock.id);
+                }
+            }
+        });
+    }
+    if !accesses.constant {
+        let found = judge(monitor, watch, step, accesses, reach);
+        if !found.is_empty() {
+            report(cx, step, accesses.space, accesses.how, &found);
+        }
+    }
+    let watch = cx.watch.as_deref_mut()?;
+    if let (Some(order), Some(reach), true) = (order, reach, accesses.how.writes()) {
+        let Watch { lds_messages, clocks, .. } = watch;
+        let clock = &mut clocks[wave];
+        publish(clock, step.mask, releases(order), reach, accesses, messages.as_deref_mut(), lds_messages);
+    }
+    Some(Turn { _messages: messages, changes })
+}
+
+/// Calls `f` with every lane, number of a word, and which of its bytes the lane accesses.
+fn each_word<const W: usize>(accesses: &Accesses<'_, W>, mut f: impl FnMut(u32, u64, u8)) {
+    for (lane, start) in accesses.starts.iter().enumerate() {
+        if *start == NOWHERE {
+            continue;
+        }
+        let end = start + accesses.bytes;
+        for word in start / 4..end.div_ceil(4) {
+            let (from, to) = (start.max(&(word * 4)) % 4, end.min(word * 4 + 4) - word * 4);
+            f(lane as u32, word, (0xF >> (4 - to)) & (0xF << from));
+        }
+    }
+}
+
+fn judge<const W: usize>(
+    monitor: &Monitor,
+    watch: &mut Watch,
+    step: &Step<'_, W>,
+    accesses: &Accesses<'_, W>,
+    reach: Option<Reach>,
+) -> Vec<Found> {
+    let clock = &watch.clocks[step.wave as usize];
+    let how = reach.map_or(accesses.how, |reach| accesses.how.atomic(reach));
+    let stamp = step.steps as u16;
+    let entry = Entry { lanes: 0, wave: clock.id, epoch: clock.epoch, pc: step.pc, stamp, bytes: 0, how };
+    let is_lds = accesses.space == Space::Lds;
+    let mut verdicts = Verdicts {
+        clock,
+        entry,
+        lds_base: is_lds.then_some(watch.base),
+        waves_a_block: monitor.waves_a_block,
+        stored: accesses.stored.as_ref(),
+        starts: &accesses.starts,
+        lane: 0,
+        word: 0,
+        found: vec![],
+    };
+    if is_lds {
+        let shadow = &mut watch.lds;
+        each_word(accesses, |lane, word, bytes| {
+            (verdicts.lane, verdicts.word) = (lane, word);
+            shadow.access(word as u32, Entry { lanes: 1 << lane, bytes, ..entry }, &mut verdicts);
+        });
+    } else {
+        let mut held = None;
+        each_word(accesses, |lane, word, bytes| {
+            (verdicts.lane, verdicts.word) = (lane, word);
+            let page = word * 4 / PAGE;
+            if held.as_ref().is_none_or(|(number, _)| *number != page) {
+                // One lock at a time.
+                drop(held.take());
+                held = Some((page, monitor.pages(page)));
+            }
+            if let Some((_, pages)) = &mut held {
+                let shadow = pages.entry(page).or_insert_with(|| Shadow::new(PAGE as usize / 4));
+                let entry = Entry { lanes: 1 << lane, bytes, ..entry };
+                shadow.access((word % (PAGE / 4)) as u32, entry, &mut verdicts);
+            }
+        });
+    }
+    verdicts.found
+}
+
+/// Leaves at every word that was stored to what its readers learn.
+fn publish<const W: usize>(
+    clock: &mut Clock,
+    mask: u64,
+    releases: bool,
+    reach: Reach,
+    accesses: &Accesses<'_, W>,
+    mut global: Option<&mut Messages>,
+    lds: &mut rustc_hash::FxHashMap<u32, Arc<Message>>,
+) {
+    let released = releases.then(|| Arc::new(clock.release_message(reach, mask)));
+    let mut relaxed: Option<(u32, Option<Arc<Message>>)> = None;
+    each_word(accesses, |lane, word, _| {
+        let message = released.clone().or_else(|| match &relaxed {
+            Some((known, message)) if *known == lane => message.clone(),
+            _ => {
+                let message = clock.relaxed_message(reach, lane).map(Arc::new);
+                relaxed = Some((lane, message.clone()));
+                message
+            }
+        });
+        let before = match &mut global {
+            Some(global) => global.remove(&word),
+            None => lds.remove(&(word as u32)),
+        };
+        // An update continues what it read, a store begins anew.
+        let message = match (message, before.filter(|_| accesses.how.updates())) {
+            (Some(new), Some(old)) => Some(Arc::new(new.continuing(&old))),
+            (new, old) => new.or(old),
+        };
+        if let Some(message) = message {
+            match &mut global {
+                Some(global) => global.insert(word, message),
+                None => lds.insert(word as u32, message),
+            };
+        }
+    });
+    if releases {
+        clock.released_now();
+    }
+}
+
+/// Turns what was found into findings.
+#[cold]
+fn report<const W: usize>(cx: &mut Context<'_>, step: &Step<'_, W>, space: Space, how: How, found: &[Found]) {
+    for race in found {
+        let Some(place) = place(cx, space, race.at) else { continue };
+        let waves = u64::from(cx.program.block_waves());
+        let (old_block, old_wave) = (u64::from(race.old.wave) / waves, (u64::from(race.old.wave) % waves) as u32);
+        let old = (race.old.pc, old_block, old_wave, race.old_lane, kind(race.old.how));
+        let new = (step.pc, cx.block_number, step.wave, race.lane, kind(how));
+        // The same two accesses give the same report, whichever came first.
+        let (first, second) =
+            if (new.0, new.1, new.2, new.3) < (old.0, old.1, old.2, old.3) { (new, old) } else { (old, new) };
+        let site = |(pc, block, wave, lane, _): (Pc, u64, u32, u32, AccessKind)| Site {
+            block: cx.program.block_at(block),
+            ..cx.site(pc, wave, lane)
+        };
+        let thread = |wave: u32, lane: u32| wave * cx.program.wave() + lane;
+        let order = Order {
+            at: (second.1, thread(second.2, second.3)),
+            other: (first.1, thread(first.2, first.3)),
+            place: race.at,
+        };
+        let what = Race { access: second.4, place, other: first.4, other_site: site(first), missing: race.missing };
+        let site = site(second);
+        cx.findings.add(second.0, Kind::Race(first.0), order, site, Unusual::Race(what));
+    }
+}
+
+fn kind(how: How) -> AccessKind {
+    match (how.writes(), how.updates()) {
+        (true, true) => AccessKind::Atomic,
+        (true, false) => AccessKind::Write,
+        (false, _) => AccessKind::Read,
+    }
+}
+
+/// What a byte of LDS, or an address, is called.
+pub(in super::super) fn place(cx: &Context<'_>, space: Space, at: u64) -> Option<MemoryPlace> {
+    match space {
+        Space::Lds => cx.lds.element_at(at as usize).map(|(array, element)| MemoryPlace::Lds { array, element }),
+        Space::Global => cx
+            .allocations
+            .find(at, 1)
+            .map(|(found, offset)| MemoryPlace::Global { buffer: found.name, offset: offset as u64 }),
+    }
+}
