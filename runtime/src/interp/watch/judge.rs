@@ -2,7 +2,8 @@
 
 use super::super::program::{Pc, Reg, Width};
 use super::super::rows::{Regs, Row};
-use super::clock::{Clock, Domain, WaveId};
+use super::clock::Clock;
+use super::know::{Domain, WaveId};
 use super::report::Missing;
 use super::shadow::{Entry, Judge};
 

@@ -3,9 +3,11 @@
 //!
 //! The executor shows every instruction to [`observe`] before it executes it. `docs/src/sanitizer.md` has the memory model.
 
+mod access;
 mod checks;
 mod clock;
 mod judge;
+mod know;
 mod mark;
 mod nan;
 mod observe;

@@ -1,18 +1,19 @@
 //! What an instruction does that the checks must know, before it does it.
 
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 
 use lathe_dsl::ir::Space;
 
-use super::super::access;
 use super::super::error::{AccessKind, Site, Unusual};
 use super::super::findings::{Kind, Order};
-use super::super::lds;
-use super::super::program::{Class, Instr, Offset, Pc, Reg, Source, Width};
-use super::super::rows::{Regs, Row};
+use super::super::program::{Instr, Pc, Width};
+use super::super::rows::Regs;
 use super::super::wave::Context;
+use super::access::{
+    Accesses, NOWHERE, behind, cell, changes, copied, each_word, element, in_buffer, in_lds, width_of,
+};
 use super::clock::{Clock, Message};
-use super::judge::{Found, Stored, Verdicts};
+use super::judge::{Found, Verdicts};
 use super::mark::{Mark, Reach, acquires, releases};
 use super::report::{MemoryPlace, Race};
 use super::shadow::{Entry, How};
@@ -28,23 +29,6 @@ pub(in super::super) struct Step<'s, const W: usize> {
     pub(in super::super) steps: u64,
 }
 
-/// No lane's access begins here: it is inactive, or drops out of the buffer.
-const NOWHERE: u64 = u64::MAX;
-
-/// The accesses of an instruction's lanes.
-struct Accesses<'s, const W: usize> {
-    space: Space,
-    /// Where each lane's begins: byte of LDS, or address.
-    starts: Row<u64, W>,
-    bytes: u64,
-    how: How,
-    stored: Option<Stored<'s, W>>,
-    /// Whether memory may change.
-    changes: bool,
-    /// Whether it cannot race.
-    constant: bool,
-}
-
 /// Takes note of `instr`, which `step` is about to execute. What comes back is kept until it has been executed.
 #[inline(never)]
 pub(in super::super) fn observe<'m, const W: usize>(
@@ -53,6 +37,9 @@ pub(in super::super) fn observe<'m, const W: usize>(
     step: &Step<'_, W>,
     instr: &Instr<W>,
 ) -> Option<Turn<'m>> {
+    // Before anything is looked at, so that what it finds is what it then accesses.
+    let mark = cx.program.marks[step.pc as usize];
+    let messages = (matches!(mark, Mark::Atomic(..)) && in_global(instr)).then(|| monitor.messages());
     let accesses = match *instr {
         Instr::LdsLoad { pointer, width, n, .. } => in_lds(cx, step, pointer, (width, n), How::LOAD, None),
         Instr::LdsStore { value, pointer, width, n, .. } => {
@@ -97,11 +84,11 @@ pub(in super::super) fn observe<'m, const W: usize>(
                 constant: monitor.is_constant(cx.program, source),
                 ..in_buffer(cx, step, place, (Width::B32, bytes / 4), How::LOAD, None)
             };
-            let _ = record(monitor, cx, step, &load);
-            copied(cx, step, pointer, bytes)
+            drop(record(monitor, cx, step, &load, messages));
+            return record(monitor, cx, step, &copied(cx, step, pointer, bytes), None);
         }
         Instr::Fence {} => {
-            if let (Mark::Fence(order, scope), Some(watch)) = (cx.program.marks[step.pc as usize], &mut cx.watch) {
+            if let (Mark::Fence(order, scope), Some(watch)) = (mark, &mut cx.watch) {
                 let clock = &mut watch.clocks[step.wave as usize];
                 if releases(order) {
                     clock.release_fence(scope.into(), step.mask);
@@ -113,7 +100,7 @@ pub(in super::super) fn observe<'m, const W: usize>(
             return None;
         }
         Instr::Drain {} => {
-            if let (Mark::Drain(scope), Some(watch)) = (cx.program.marks[step.pc as usize], &mut cx.watch) {
+            if let (Mark::Drain(scope), Some(watch)) = (mark, &mut cx.watch) {
                 watch.clocks[step.wave as usize].drain(scope.into(), step.mask);
             }
             return None;
@@ -156,144 +143,22 @@ pub(in super::super) fn observe<'m, const W: usize>(
         | Instr::Pop {}
         | Instr::End {} => return None,
     };
-    record(monitor, cx, step, &accesses)
+    record(monitor, cx, step, &accesses, messages)
 }
 
-fn width_of(class: Class) -> Width {
-    match class {
-        Class::R32 => Width::B32,
-        Class::R64 => Width::B64,
-    }
-}
-
-fn cell<const W: usize>(regs: &Regs<W>, class: Class, row: Reg, lane: usize) -> u64 {
-    match class {
-        Class::R32 => regs.r32[row as usize][lane].into(),
-        Class::R64 => regs.r64[row as usize][lane],
-    }
-}
-
-/// `f` of every active lane, [`NOWHERE`] in the others and where it gives nothing.
-fn starts<const W: usize>(mask: u64, f: impl Fn(usize) -> Option<u64>) -> Row<u64, W> {
-    std::array::from_fn(|lane| if mask >> lane & 1 == 1 { f(lane).unwrap_or(NOWHERE) } else { NOWHERE })
-}
-
-fn accesses<'s, const W: usize>(
-    step: &Step<'s, W>,
-    space: Space,
-    starts: Row<u64, W>,
-    (width, n): (Width, u32),
-    how: How,
-    value: Option<Reg>,
-) -> Accesses<'s, W> {
-    let stored = value.map(|value| Stored { regs: step.regs, value, width });
-    Accesses { space, starts, bytes: u64::from(width.bytes() * n), how, stored, changes: how.writes(), constant: false }
-}
-
-fn in_lds<'s, const W: usize>(
-    cx: &Context<'_>,
-    step: &Step<'s, W>,
-    pointer: Reg,
-    (width, n): (Width, u32),
-    how: How,
-    value: Option<Reg>,
-) -> Accesses<'s, W> {
-    let pointers = &step.regs.r64[pointer as usize];
-    let starts = starts(step.mask, |lane| cx.lds.place(pointers[lane], width.bytes() * n));
-    accesses(step, Space::Lds, starts, (width, n), how, value)
-}
-
-/// What a copy writes.
-fn copied<'s, const W: usize>(cx: &Context<'_>, step: &Step<'s, W>, pointer: Reg, bytes: u32) -> Accesses<'s, W> {
-    let pointers = &step.regs.r64[pointer as usize];
-    let at = |lane: usize| lds::advance(pointers[lane], i64::from(bytes) * lane as i64);
-    let starts = starts(step.mask, |lane| cx.lds.place(at(lane), bytes));
-    accesses(step, Space::Lds, starts, (Width::B32, bytes / 4), How::COPY, None)
-}
-
-/// Through a pointer to global memory.
-fn behind<'s, const W: usize>(
-    cx: &Context<'_>,
-    step: &Step<'s, W>,
-    pointer: Reg,
-    (width, n): (Width, u32),
-    how: How,
-    value: Option<Reg>,
-) -> Accesses<'s, W> {
-    let pointers = &step.regs.r64[pointer as usize];
-    let bytes = u64::from(width.bytes() * n);
-    let starts = starts(step.mask, |lane| cx.allocations.find(pointers[lane], bytes).map(|_| pointers[lane]));
-    accesses(step, Space::Global, starts, (width, n), how, value)
-}
-
-fn in_buffer<'s, const W: usize>(
-    cx: &Context<'_>,
-    step: &Step<'s, W>,
-    (source, buffer, offset, from): (Source, Reg, Reg, Offset),
-    (width, n): (Width, u32),
-    how: How,
-    value: Option<Reg>,
-) -> Accesses<'s, W> {
-    let at = access::byte_offsets(step.regs, offset, from);
-    let bytes = u64::from(width.bytes() * n);
-    let begin = |lane: usize, address: u64, extent: u64| {
-        let at = at[lane] as u64;
-        (at <= extent && at + bytes <= extent).then(|| address + at)
-    };
-    let starts = match source {
-        Source::Param(param) => {
-            let buffer = cx.buffers[param as usize];
-            starts(step.mask, |lane| begin(lane, buffer.address(), buffer.len() as u64))
-        }
-        Source::Made => {
-            let [addresses, extents] = [0, 1].map(|i| &step.regs.r64[buffer as usize + i]);
-            starts(step.mask, |lane| {
-                begin(lane, addresses[lane], extents[lane]).filter(|at| cx.allocations.find(*at, bytes).is_some())
-            })
-        }
-    };
-    accesses(step, Space::Global, starts, (width, n), how, value)
-}
-
-/// One element that is updated at once.
-fn element<'s, const W: usize>(
-    cx: &Context<'_>,
-    step: &Step<'s, W>,
-    pointer: Reg,
-    class: Class,
-    space: Space,
-) -> Accesses<'s, W> {
-    match space {
-        Space::Lds => in_lds(cx, step, pointer, (width_of(class), 1), How::UPDATE, None),
-        Space::Global => behind(cx, step, pointer, (width_of(class), 1), How::UPDATE, None),
-    }
-}
-
-/// Whether `f(lane, old)` is not `old` in some lane.
-fn changes<const W: usize>(
-    cx: &Context<'_>,
-    step: &Step<'_, W>,
-    accesses: &Accesses<'_, W>,
-    class: Class,
-    f: impl Fn(usize, u64) -> u64,
-) -> bool {
-    let mask = if class == Class::R32 { u64::from(u32::MAX) } else { u64::MAX };
-    (0..W).filter(|lane| step.mask >> lane & 1 == 1 && accesses.starts[*lane] != NOWHERE).any(|lane| {
-        let at = accesses.starts[lane];
-        let old = match accesses.space {
-            Space::Lds => cx.lds.peek(at as usize, accesses.bytes as usize),
-            Space::Global => {
-                let Some((found, at)) = cx.allocations.find(at, accesses.bytes) else { return false };
-                let mut old = 0;
-                match class {
-                    Class::R32 => found.buffer.load::<4>(at, 1, |_, bits| old = bits),
-                    Class::R64 => found.buffer.load::<8>(at, 1, |_, bits| old = bits),
-                }
-                old
-            }
-        };
-        f(lane, old) & mask != old & mask
-    })
+/// Whether it accesses global memory.
+fn in_global<const W: usize>(instr: &Instr<W>) -> bool {
+    matches!(
+        instr,
+        Instr::GlobalLoad { .. }
+            | Instr::GlobalStore { .. }
+            | Instr::BufferLoad { .. }
+            | Instr::BufferStore { .. }
+            | Instr::BufferRmw { .. }
+            | Instr::CopyToLds { .. }
+            | Instr::Rmw { space: Space::Global, .. }
+            | Instr::Cas { space: Space::Global, .. }
+    )
 }
 
 /// Judges the accesses against those before them, and moves the order that they carry.
@@ -302,6 +167,7 @@ fn record<'m, const W: usize>(
     cx: &mut Context<'_>,
     step: &Step<'_, W>,
     accesses: &Accesses<'_, W>,
+    mut messages: Option<MutexGuard<'m, Messages>>,
 ) -> Option<Turn<'m>> {
     let changes = monitor.waits().filter(|_| accesses.changes);
     let mark = cx.program.marks[step.pc as usize];
@@ -313,7 +179,7 @@ fn record<'m, const W: usize>(
         watch.last_reads[step.wave as usize] = Some(read);
     }
     if !monitor.checks.races {
-        return Some(Turn { _messages: None, changes });
+        return Some(Turn { _messages: messages, changes });
     }
     let (order, reach) = match mark {
         Mark::Atomic(order, scope) if !accesses.how.copies() && !accesses.constant => {
@@ -321,7 +187,6 @@ fn record<'m, const W: usize>(
         }
         _ => (None, None),
     };
-    let mut messages = (order.is_some() && accesses.space == Space::Global).then(|| monitor.messages());
     let wave = step.wave as usize;
     if let Some(order) = order
         && reads
@@ -356,20 +221,6 @@ fn record<'m, const W: usize>(
         publish(clock, step.mask, releases(order), reach, accesses, messages.as_deref_mut(), lds_messages);
     }
     Some(Turn { _messages: messages, changes })
-}
-
-/// Calls `f` with every lane, number of a word, and which of its bytes the lane accesses.
-fn each_word<const W: usize>(accesses: &Accesses<'_, W>, mut f: impl FnMut(u32, u64, u8)) {
-    for (lane, start) in accesses.starts.iter().enumerate() {
-        if *start == NOWHERE {
-            continue;
-        }
-        let end = start + accesses.bytes;
-        for word in start / 4..end.div_ceil(4) {
-            let (from, to) = (start.max(&(word * 4)) % 4, end.min(word * 4 + 4) - word * 4);
-            f(lane as u32, word, (0xF >> (4 - to)) & (0xF << from));
-        }
-    }
 }
 
 fn judge<const W: usize>(

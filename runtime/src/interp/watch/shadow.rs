@@ -6,7 +6,7 @@
 use rustc_hash::FxHashMap;
 
 use super::super::program::Pc;
-use super::clock::{Domain, WaveId};
+use super::know::{Domain, WaveId};
 
 /// Accesses kept a word. Past that the oldest load, or else the oldest access, is forgotten.
 const MAX_A_WORD: usize = 16;
