@@ -1,10 +1,12 @@
 //! Tests across crates. One binary, a file a promise.
 
+mod cuda;
 mod differential;
 mod filetests;
 mod gcn;
 mod golden;
 mod isolated;
+mod planted;
 mod threads;
 
 use lathe_codegen::Options;
