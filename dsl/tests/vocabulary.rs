@@ -108,6 +108,13 @@ fn lanes<'k>(k: &'k Builder<'k>) {
     }
     drop_value((lane.lt(3).ballot(), lane.uniform(), lane.readlane(5), lane.transpose8x8()));
     drop_value(k.perm_b32(lane, lane, 0x0706_0504));
+    let row = k.vector([lane, lane + 1]);
+    drop_value((row.shuffle_xor(1, 32), row.butterfly([1], ButterflyOp::Add), row.uniform(), row.readlane(5)));
+    drop_value(k.lds_read_tr(k.lds::<bf16>("halves", 256)));
+    drop_value(k.lds_read_tr(k.lds::<i8>("bytes", 512)));
+    drop_value((k.lds_read_tr4(k.lds::<u32>("fours", 128)), k.lds_read_tr6(k.lds::<u32>("sixes", 256))));
+    let x = lane.to::<f32>();
+    drop_value((x.cvt_sr_bf16(lane), k.vector([x, x]).cvt_sr_f16(row), x.div_floor(3.0)));
 }
 
 fn scheduling<'k>(k: &'k Builder<'k>) {

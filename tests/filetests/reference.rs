@@ -18,13 +18,13 @@ const GROUPS: &[(&str, &[&str])] = &[
         "Arithmetic",
         &["add", "sub", "mul", "div", "fma", "neg", "abs", "copysign", "maximum", "minimum", "maxnum", "minnum"],
     ),
-    ("Integer division", &["div_floor", "rem_floor", "div_trunc", "rem_trunc", "ceildiv"]),
+    ("Division to integers", &["div_floor", "rem_floor", "div_trunc", "rem_trunc", "ceildiv"]),
     ("Bits", &["and", "or", "xor", "not", "shl", "shr", "shrui", "ctpop", "ctlz", "cttz", "perm_b32"]),
     ("Rounding", &["floor", "ceil", "trunc", "round", "roundeven"]),
     ("Functions", &["sqrt", "rsqrt", "exp", "exp2", "log", "log2", "sin", "cos", "tanh", "erf", "pow"]),
     ("The chip's approximations", &["hw_*"]),
     ("Comparison and choice", &["cmp_*", "select"]),
-    ("Conversion", &["convert", "bitcast"]),
+    ("Conversion", &["convert", "cvt_sr", "bitcast"]),
     ("Vectors", &["vector", "extract", "extract_at", "shuffle", "reduce_*"]),
     ("Buffers", &["make_buffer", "buffer_load", "buffer_store", "buffer_atomic", "copy_to_lds"]),
     (
@@ -33,7 +33,10 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     ("Atomics", &["atomic_*"]),
     ("Order and waiting", &["barrier", "fence", "drain", "s_waitcnt", "s_sleep"]),
-    ("Lanes", &["shuffle_*", "butterfly_*", "ballot", "readfirstlane", "readlane", "transpose8x8"]),
+    (
+        "Lanes",
+        &["shuffle_*", "butterfly_*", "ballot", "readfirstlane", "readlane", "transpose8x8", "lds_read_tr"],
+    ),
     ("Control flow", &["if", "for", "while"]),
     (
         "Hints and escapes",

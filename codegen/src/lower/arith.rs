@@ -77,6 +77,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             Op::Fma { a, b, c } => self.fma([*a, *b, *c]),
             Op::Select { condition, on_true, on_false } => self.select(*condition, [*on_true, *on_false], result),
             Op::Convert(x) => self.convert(*x, result),
+            Op::ConvertStochastic(x, random) => self.convert_stochastic(*x, *random, result),
             Op::Bitcast(x) => e.bitcast(self.get(*x)?, e.ty(ty)),
             Op::VectorFrom(elements) => {
                 let whole = self.work_type(&[result]);

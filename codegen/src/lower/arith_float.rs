@@ -166,6 +166,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             BinaryOp::Sub => arith("arith.subf", Family::Arith),
             BinaryOp::Mul => arith("arith.mulf", Family::Arith),
             BinaryOp::Div => self.quotient(Family::Arith, ty, operands),
+            BinaryOp::DivFloor => self.float_unary(UnaryOp::Floor, ty, self.quotient(Family::Arith, ty, operands)?),
             BinaryOp::Maximum | BinaryOp::Minimum => {
                 let name = if op == BinaryOp::Maximum { "arith.maximumf" } else { "arith.minimumf" };
                 let flags = self.arith_flags(Family::Extrema)?;

@@ -20,6 +20,8 @@ pub mod native;
 mod params;
 mod pointer;
 mod sched;
+mod stochastic;
+mod transpose;
 mod uniform;
 mod words;
 

@@ -26,41 +26,15 @@ impl Uniform {
 
     fn block(&mut self, block: &Block) {
         for inst in &block.insts {
-            let all = inst.op.operands().into_iter().all(|v| self.holds(v));
             let uniform = match &inst.op {
-                Op::Const(_)
-                | Op::BlockId(_)
-                | Op::LdsBase(_)
-                | Op::ReadFirstLane(_)
-                | Op::ReadLane(..)
-                | Op::Ballot(_) => true,
-                Op::Unary(..)
-                | Op::Binary(..)
-                | Op::Compare(..)
-                | Op::Fma { .. }
-                | Op::Select { .. }
-                | Op::Convert(_)
-                | Op::Bitcast(_)
-                | Op::VectorFrom(_)
-                | Op::Extract(..)
-                | Op::ExtractAt(..)
-                | Op::Shuffle { .. }
-                | Op::Reduce(..)
-                | Op::PtrAdd(..)
-                | Op::PtrCast(_)
-                | Op::BufferPtr(_)
-                | Op::IntToPtr(_)
-                | Op::PtrToInt(_)
-                | Op::MakeBuffer { .. }
-                | Op::Opaque(_)
-                | Op::Expect { .. } => all,
+                Op::BlockId(_) | Op::ReadFirstLane(_) | Op::ReadLane(..) | Op::Ballot(_) => true,
                 Op::For { lo, body, .. } => {
                     if let Some(index) = body.params.first() {
                         self.0[index.index()] = self.holds(*lo);
                     }
                     false
                 }
-                _ => false,
+                op => op.kind().follows_from_operands() && op.operands().into_iter().all(|v| self.holds(v)),
             };
             for nested in inst.op.blocks() {
                 self.block(nested);

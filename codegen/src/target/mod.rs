@@ -130,6 +130,15 @@ pub trait Backend: Sync {
     /// Bytes of `a` (4 to 7) and `b` (0 to 3), named by a selector of bytes below 8.
     fn perm_b32<'c, 'a>(&self, e: &Emitter<'c, 'a>, operands: [Value<'c, 'a>; 3]) -> Result<Value<'c, 'a>>;
 
+    /// A transposing read of LDS with elements of `bits` bits by one instruction: 64 bits, of 6-bit elements 96; `None` if the
+    /// chip has none.
+    fn transposing_read<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        pointer: Value<'c, 'a>,
+        bits: u32,
+    ) -> Result<Option<Value<'c, 'a>>>;
+
     // Waiting
 
     /// Waits for the wave's stores and copies.

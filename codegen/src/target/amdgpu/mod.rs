@@ -178,6 +178,24 @@ impl Backend for Amdgpu {
         e.call("llvm.amdgcn.perm", &operands, e.int(32))
     }
 
+    fn transposing_read<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        pointer: Value<'c, 'a>,
+        bits: u32,
+    ) -> Result<Option<Value<'c, 'a>>> {
+        if self.chip.generation != Generation::Cdna4 {
+            return Ok(None);
+        }
+        let (name, n, element) = match bits {
+            16 => ("llvm.amdgcn.ds.read.tr16.b64.v4i16", 4, 16),
+            8 => ("llvm.amdgcn.ds.read.tr8.b64.v2i32", 2, 32),
+            4 => ("llvm.amdgcn.ds.read.tr4.b64.v2i32", 2, 32),
+            _ => ("llvm.amdgcn.ds.read.tr6.b96.v3i32", 3, 32),
+        };
+        e.call(name, &[pointer], Type::vector(&[n], e.int(element))).map(Some)
+    }
+
     // Waiting
 
     fn drain(&self, e: &Emitter<'_, '_>, _: Scope) -> Result<()> {

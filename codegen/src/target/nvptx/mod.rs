@@ -186,6 +186,10 @@ impl Backend for Nvptx {
         e.call("llvm.nvvm.prmt", &[b, a, nibbles], e.int(32))
     }
 
+    fn transposing_read<'c, 'a>(&self, _: &Emitter<'c, 'a>, _: Value<'c, 'a>, _: u32) -> Result<Option<Value<'c, 'a>>> {
+        Ok(None)
+    }
+
     // Waiting
 
     fn drain(&self, e: &Emitter<'_, '_>, scope: Scope) -> Result<()> {
