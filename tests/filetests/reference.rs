@@ -33,10 +33,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     ("Atomics", &["atomic_*"]),
     ("Order and waiting", &["barrier", "fence", "drain", "s_waitcnt", "s_sleep"]),
-    (
-        "Lanes",
-        &["shuffle_*", "butterfly_*", "ballot", "readfirstlane", "readlane", "transpose8x8", "lds_read_tr"],
-    ),
+    ("Lanes", &["shuffle_*", "butterfly_*", "ballot", "readfirstlane", "readlane", "transpose8x8", "lds_read_tr"]),
     ("Control flow", &["if", "for", "while"]),
     (
         "Hints and escapes",

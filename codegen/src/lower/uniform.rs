@@ -3,7 +3,9 @@
 //! NVIDIA's lane operations name the lanes that take part: all of them where control flow is uniform, else whichever are
 //! active. What is not known to be uniform is not.
 
-use lathe_dsl::ir::{Block, Kernel, Op, Type, Value};
+use std::collections::HashSet;
+
+use lathe_dsl::ir::{BinaryOp, Block, Kernel, Op, Scalar, Type, Value};
 
 /// For every value, whether all lanes of a wave surely hold the same one.
 pub struct Uniform(Vec<bool>);
@@ -42,6 +44,27 @@ impl Uniform {
             for r in &inst.results {
                 self.0[r.index()] = uniform;
             }
+        }
+    }
+}
+
+/// Divisors of several `f32` divisions of one block, by value.
+pub fn shared_divisors(kernel: &Kernel) -> Vec<bool> {
+    let mut shared = vec![false; kernel.values.len()];
+    divisors(kernel, &kernel.body, &mut shared);
+    shared
+}
+
+fn divisors(kernel: &Kernel, block: &Block, shared: &mut [bool]) {
+    let mut seen = HashSet::new();
+    for inst in &block.insts {
+        if let Op::Binary(BinaryOp::Div, _, b) = inst.op
+            && kernel.ty(b).scalar() == Scalar::F32
+        {
+            shared[b.index()] |= !seen.insert(b);
+        }
+        for nested in inst.op.blocks() {
+            divisors(kernel, nested, shared);
         }
     }
 }

@@ -6,7 +6,7 @@ mod wait;
 
 use lathe_dsl::Target;
 use lathe_dsl::artifact::Resources;
-use lathe_dsl::ir::{self, Axis, Kernel, Scalar, Scope, ShuffleOp, UnaryOp};
+use lathe_dsl::ir::{self, Axis, FastFlags, Kernel, Scalar, Scope, ShuffleOp, UnaryOp};
 use lathe_dsl::target::{Chip, Generation};
 use melior::ir::attribute::DenseI32ArrayAttribute;
 use melior::ir::{Type, Value};
@@ -252,9 +252,9 @@ impl Backend for Amdgpu {
         op: UnaryOp,
         x: Value<'c, 'a>,
         _: bool,
-        flags: &[Named<'c>],
+        licence: FastFlags,
     ) -> Result<Value<'c, 'a>> {
-        let single = Type::float32(e.context);
+        let (single, flags) = (Type::float32(e.context), &e.llvm_flags(licence)?);
         if let UnaryOp::Sin | UnaryOp::Cos = op {
             // The instructions take turns instead of radians, of one turn.
             let turn = e.float_constant(ir::Type::Scalar(Scalar::F32), std::f32::consts::FRAC_1_PI / 2.0)?;
@@ -272,6 +272,10 @@ impl Backend for Amdgpu {
             op => return Err(format!("`{op}` is no instruction")),
         };
         e.intrinsic(name, &[x], single, flags)
+    }
+
+    fn has_tanh(&self) -> bool {
+        false
     }
 
     fn saturating_int<'c, 'a>(
