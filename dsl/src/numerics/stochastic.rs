@@ -30,7 +30,7 @@ pub fn f16_stochastic(x: f32, random: u32) -> f16 {
     // Of f32's subnormals all is cut off, and no random number is large enough to make up for it.
     let (exponent, significand) = (size >> 23, size & 0x7F_FFFF | 0x80_0000);
     // Bits of the significand below f16's unit in the last place; of small numbers more than f16's normal 13.
-    let cut = (126 - exponent.min(126)).max(13).min(63);
+    let cut = 126u32.saturating_sub(exponent).clamp(13, 63);
     let units = (u64::from(significand) << 32 >> cut) + u64::from(random);
     // A normal number's hidden bit counts one exponent more.
     let normal = exponent.saturating_sub(113) << 10;

@@ -543,7 +543,7 @@ fn a_transposing_read_wants_all_lanes_and_aligned_addresses() {
     }
     b.run("ds_read_b64_tr_b16 v[0:1], v2").unwrap();
     b.wave.wait(WaitCounts { vm: Some(0), lgkm: Some(0), exp: None });
-    for (name, undefined) in [("u:v1@0", "0"), ("u:v1@2", "0xffff0000"), ("u:v0@2", "0"), ("u:v1@6", "0")] {
+    for (name, undefined) in [("u:v1@0", "0"), ("u:v1@2", "0xffff"), ("u:v0@2", "0"), ("u:v1@6", "0")] {
         b.check("an undefined element", name, undefined);
     }
 }
