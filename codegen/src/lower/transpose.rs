@@ -43,7 +43,7 @@ impl Deal {
 
 /// Of `unit` bits in fields of `bits`, those of the even fields.
 fn even_fields(unit: u32, bits: u32) -> u128 {
-    (0..unit).filter(|i| i / bits % 2 == 0).fold(0, |mask, i| mask | 1 << i)
+    (0..unit).filter(|i| (i / bits).is_multiple_of(2)).fold(0, |mask, i| mask | 1 << i)
 }
 
 impl<'c, 'a> Lowering<'c, 'a, '_> {
