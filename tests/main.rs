@@ -1,5 +1,6 @@
 //! Tests across crates. One binary, a file a promise.
 
+mod approximate;
 mod cuda;
 mod differential;
 mod filetests;
