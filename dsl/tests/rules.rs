@@ -506,6 +506,41 @@ fn copies_to_lds() {
 }
 
 #[test]
+fn transposing_reads() {
+    let lds = |s| Type::Ptr(Space::Lds, s);
+    let read = |bits| move |[pointer]: [Value; 1]| Op::LdsReadTr { pointer, bits };
+    for (bits, s, n) in
+        [(16, Scalar::Bf16, 4), (16, Scalar::U16, 4), (8, Scalar::I8, 8), (4, Scalar::U32, 2), (6, Scalar::U32, 3)]
+    {
+        accepted_op([lds(s)], &[Type::Vector(s, n)], read(bits));
+        let wrong = Type::Vector(s, n + 1);
+        refused_op(&format!("the result is {wrong} where {s}x{n} is wanted"), [lds(s)], &[wrong], read(bits));
+    }
+    let f16x4 = Type::Vector(Scalar::F16, 4);
+    refused_op("a transposing read of 32 bits; allowed are 16, 8, 6 and 4", [lds(Scalar::F16)], &[f16x4], read(32));
+    refused_op("a transposing read of f16x4; elements of 8 bits are wanted", [lds(Scalar::F16)], &[f16x4], read(8));
+    refused_op("access of f16x4 through a pointer to u16", [lds(Scalar::U16)], &[f16x4], read(16));
+    let global = Type::Ptr(Space::Global, Scalar::F16);
+    refused_op("a transposing read through global<f16>; it needs a pointer to LDS", [global], &[f16x4], read(16));
+}
+
+#[test]
+fn stochastic_rounding() {
+    let round = |[a, random]: [Value; 2]| Op::ConvertStochastic(a, random);
+    let bf16 = Type::Scalar(Scalar::Bf16);
+    accepted_op([F32, U32], &[bf16], round);
+    accepted_op([F32X4, Type::Vector(Scalar::U32, 4)], &[Type::Vector(Scalar::F16, 4)], round);
+    refused_op("the random number is u32 where u32x4 is wanted", [F32X4, U32], &[Type::Vector(Scalar::F16, 4)], round);
+    refused_op(
+        "no stochastic rounding from f32 to f64; allowed are bf16 and f16",
+        [F32, U32],
+        &[Type::Scalar(Scalar::F64)],
+        round,
+    );
+    refused_op("`cvt_sr` of bf16; it is defined on f32", [bf16, U32], &[bf16], round);
+}
+
+#[test]
 fn exchanges_between_lanes() {
     let shuffle =
         |width| move |[value, amount]: [Value; 2]| Op::LaneShuffle { op: ShuffleOp::Xor, value, amount, width };
@@ -514,7 +549,8 @@ fn exchanges_between_lanes() {
         refused_op(&expected, [U32, U32], &[U32], shuffle(width));
     }
     refused_op("the lane is i32 where u32 is wanted", [U32, I32], &[U32], shuffle(32));
-    refused_op("the value is f32x4 where one element is wanted", [F32X4, U32], &[F32X4], shuffle(32));
+    accepted_op([F32X4, U32], &[F32X4], shuffle(32));
+    refused_op("the value is f32x4 where f32 is wanted", [F32X4, U32], &[F32], shuffle(32));
     let butterfly =
         |offset, width| move |[value]: [Value; 1]| Op::Butterfly { op: ButterflyOp::Add, value, offset, width };
     for offset in [0, 3, 16, 32] {
@@ -531,7 +567,12 @@ fn exchanges_between_lanes() {
         Op::Ballot(c)
     });
     refused_op("the result is u32 where u64 is wanted", [BOOL], &[U32], |[c]| Op::Ballot(c));
-    refused_op("the value is f32x4 where one element is wanted", [F32X4, U32], &[F32X4], |[v, l]| Op::ReadLane(v, l));
+    accepted_op([F32X4, U32], &[F32X4], |[v, l]| Op::ReadLane(v, l));
+    accepted_op([F32X4], &[F32X4], |[v]| Op::ReadFirstLane(v));
+    accepted_op([F32X4], &[F32X4], butterfly(8, 16));
+    refused_op("the lane is u32x2 where u32 is wanted", [F32, Type::Vector(Scalar::U32, 2)], &[F32], |[v, l]| {
+        Op::ReadLane(v, l)
+    });
     refused_op("`transpose8x8` of f32; it is defined on u32", [F32], &[F32], |[v]| Op::Transpose8x8(v));
     refused_op("the selector is i32 where u32 is wanted", [U32, U32, I32], &[U32], |[a, b, s]| Op::PermB32(a, b, s));
 }

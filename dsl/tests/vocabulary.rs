@@ -110,6 +110,22 @@ fn lanes<'k>(k: &'k Builder<'k>) {
     drop_value(k.perm_b32(lane, lane, 0x0706_0504));
 }
 
+fn vectors_across_lanes<'k>(k: &'k Builder<'k>) {
+    let lane = k.lane_id();
+    let row = k.vector([lane, lane + 1]);
+    drop_value((row.shuffle_xor(1, 32), row.butterfly([1], ButterflyOp::Add), row.uniform(), row.readlane(5)));
+    drop_value(k.lds_read_tr(k.lds::<bf16>("halves", 256)));
+    drop_value(k.lds_read_tr(k.lds::<i8>("bytes", 512)));
+    drop_value((k.lds_read_tr4(k.lds::<u32>("fours", 128)), k.lds_read_tr6(k.lds::<u32>("sixes", 256))));
+}
+
+fn stochastic_rounding<'k>(k: &'k Builder<'k>) {
+    let (lane, x) = (k.lane_id(), k.constant(1.5f32));
+    drop_value((x.cvt_sr_bf16(lane), x.cvt_sr_f16(lane), x.div_floor(3.0)));
+    let (lanes, xs) = (k.vector([lane, lane]), k.vector([x, x]));
+    drop_value((xs.cvt_sr_bf16(lanes), xs.cvt_sr_f16(lanes)));
+}
+
 fn scheduling<'k>(k: &'k Builder<'k>) {
     if k.chip().generation.is_gfx9() {
         k.s_waitcnt(Waitcnt::new().vmcnt(0).lgkmcnt(15).expcnt(7));
@@ -130,7 +146,19 @@ fn control<'k>(k: &'k Builder<'k>) {
 }
 
 fn everything<'k>(k: &'k Builder<'k>) {
-    for part in [arithmetic, integers, data, pointers, buffers, lanes, scheduling, control] {
+    let parts = [
+        arithmetic,
+        integers,
+        data,
+        pointers,
+        buffers,
+        lanes,
+        vectors_across_lanes,
+        stochastic_rounding,
+        scheduling,
+        control,
+    ];
+    for part in parts {
         part(k);
     }
 }
@@ -287,6 +315,31 @@ fn memory_operations() {
         buffers,
         &["thread_id", "buffer_load", "buffer_store", "buffer_atomic", "make_buffer", "lds_base", "copy_to_lds"],
     );
+}
+
+#[test]
+fn vectors_travel_whole() {
+    records(
+        vectors_across_lanes,
+        &[
+            "lane_id",
+            "add",
+            "vector",
+            "shuffle_xor",
+            "butterfly_add",
+            "readfirstlane",
+            "readlane",
+            "lds_base",
+            "lds_read_tr",
+            "lds_base",
+            "lds_read_tr",
+            "lds_base",
+            "lds_read_tr",
+            "lds_base",
+            "lds_read_tr",
+        ],
+    );
+    records(stochastic_rounding, &["lane_id", "cvt_sr", "cvt_sr", "div_floor", "vector", "vector", "cvt_sr", "cvt_sr"]);
 }
 
 #[test]

@@ -116,6 +116,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             Op::IntToPtr(address) => e.value("llvm.inttoptr", &[self.get(*address)?], e.ty(ty), &[]),
             Op::PtrToInt(pointer) => e.value("llvm.ptrtoint", &[self.get(*pointer)?], e.int(64), &[]),
             Op::PtrLoad { pointer, memory } => self.pointer_load(*pointer, *memory, ty),
+            Op::LdsReadTr { pointer, bits } => self.lds_read_tr(*pointer, *bits, ty),
             Op::AtomicRmw { op, pointer, value, order, scope } => {
                 self.atomic_rmw(*op, *pointer, *value, *order, *scope)
             }

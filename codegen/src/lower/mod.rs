@@ -20,6 +20,8 @@ pub mod native;
 mod params;
 mod pointer;
 mod sched;
+mod stochastic;
+mod transpose;
 mod uniform;
 mod words;
 
@@ -73,6 +75,8 @@ pub struct Lowering<'c, 'a, 'k> {
     facts: Facts,
     uniform: Uniform,
     constants: Vec<Option<u64>>,
+    /// Values by which `f32` is divided several times in one block.
+    shared_divisors: Vec<bool>,
     /// Whether every lane of a wave surely runs at the current place.
     whole: bool,
     /// Copies of the current place that loops around it became.
@@ -101,6 +105,7 @@ pub fn lower<'c: 'a, 'a>(
         facts: Facts::of(kernel),
         uniform: Uniform::of(kernel),
         constants: uniform::constants(kernel),
+        shared_divisors: uniform::shared_divisors(kernel),
         whole: true,
         copies: 1,
         file,

@@ -4,7 +4,7 @@ mod amdgpu;
 mod nvptx;
 
 use lathe_dsl::artifact::Resources;
-use lathe_dsl::ir::{Axis, Kernel, Scalar, Scope, ShuffleOp, UnaryOp};
+use lathe_dsl::ir::{Axis, FastFlags, Kernel, Scalar, Scope, ShuffleOp, UnaryOp};
 use lathe_dsl::target::Chip;
 use lathe_dsl::{Arch, Target};
 use melior::ir::{Type, Value};
@@ -130,6 +130,15 @@ pub trait Backend: Sync {
     /// Bytes of `a` (4 to 7) and `b` (0 to 3), named by a selector of bytes below 8.
     fn perm_b32<'c, 'a>(&self, e: &Emitter<'c, 'a>, operands: [Value<'c, 'a>; 3]) -> Result<Value<'c, 'a>>;
 
+    /// A transposing read of LDS with elements of `bits` bits by one instruction: 64 bits, of 6-bit elements 96; `None` if the
+    /// chip has none.
+    fn transposing_read<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        pointer: Value<'c, 'a>,
+        bits: u32,
+    ) -> Result<Option<Value<'c, 'a>>>;
+
     // Waiting
 
     /// Waits for the wave's stores and copies.
@@ -167,15 +176,18 @@ pub trait Backend: Sync {
     // Arithmetic.
 
     /// The chip's own instruction for a `hw_…` operation, or for an approximate sine or cosine, of one `f32`; `flush` allows
-    /// it to flush subnormals, `flags` are what the operation carries.
+    /// it to flush subnormals, `licence` is what the operation carries.
     fn hardware<'c, 'a>(
         &self,
         e: &Emitter<'c, 'a>,
         op: UnaryOp,
         x: Value<'c, 'a>,
         flush: bool,
-        flags: &[Named<'c>],
+        licence: FastFlags,
     ) -> Result<Value<'c, 'a>>;
+
+    /// Whether LLVM makes one instruction of an approximate hyperbolic tangent of `f32`.
+    fn has_tanh(&self) -> bool;
 
     /// An `f32` or `f64` as a 32-bit integer by one instruction: rounded towards 0, saturated, 0 of a NaN. `None` if there is
     /// none.

@@ -12,6 +12,7 @@ mod math;
 mod native;
 mod pointer;
 mod schedule;
+mod transpose;
 mod value;
 mod vector;
 
@@ -32,6 +33,7 @@ pub use half::{bf16, f16};
 pub use pointer::{AddressSpace, Count, Global, GlobalPtr, Lds, LdsPtr, Ptr};
 use rustc_hash::FxBuildHasher;
 pub use schedule::{Waitcnt, sched};
+pub use transpose::Transposable;
 pub use value::{Operand, V};
 
 use crate::error::Refusal;

@@ -75,9 +75,11 @@ mnemonics! {
         Sin = "sin", "a.sin()", "fx.sin", Class::MATH, Some(Family::Math), BITS;
         /// Cosine of radians; NaN of ±∞. Within 1 ulp of the exact value in f32 (measured over all inputs).
         Cos = "cos", "a.cos()", "fx.cos", Class::MATH, Some(Family::Math), BITS;
-        /// Hyperbolic tangent; ±1 of ±∞; −0 of −0. Within 1 ulp of the exact value in f32 (measured over all inputs).
+        /// Hyperbolic tangent; ±1 of ±∞; −0 of −0. Within 1 ulp of the exact value in f32 (measured over all inputs). With
+        /// `afn`: relative error below 2^-18, of NVIDIA's instruction 2^-11.
         Tanh = "tanh", "a.tanh()", "fx.tanh", Class::MATH, Some(Family::Math), BITS;
-        /// Error function; ±1 of ±∞; −0 of −0. Within 1 ulp of the exact value in f32 (measured over all inputs).
+        /// Error function; ±1 of ±∞; −0 of −0. Within 1 ulp of the exact value in f32 (measured over all inputs). With `afn`:
+        /// relative error below 2^-18.
         Erf = "erf", "a.erf()", "fx.erf", Class::MATH, Some(Family::Math), BITS;
         /// The chip's 2^a. Operands and results that are subnormal may be flushed to zero. `cpu`: correctly rounded.
         HwExp2 = "hw_exp2", "a.hw_exp2()", "rocdl.exp2", Class::F32, Some(Family::Math),
@@ -108,9 +110,9 @@ mnemonics! {
         Mul = "mul", "a * b", "a * b", Class::NUMBER, Some(Family::Arith), BITS;
         /// Quotient of floats, correctly rounded.
         Div = "div", "a / b", "a / b", Class::FLOAT, Some(Family::Arith), BITS;
-        /// Integer quotient rounded towards −∞; the smallest number by −1 wraps to itself. Division by zero is reported on
-        /// `cpu`, unspecified elsewhere.
-        DivFloor = "div_floor", "a.div_floor(b)", "a // b", Class::INT, None, BITS;
+        /// Quotient rounded towards −∞. Integers: the smallest number by −1 wraps to itself; division by zero is reported on
+        /// `cpu`, unspecified elsewhere. Floats: `floor(a / b)`, the quotient correctly rounded before.
+        DivFloor = "div_floor", "a.div_floor(b)", "a // b", Class::NUMBER, Some(Family::Arith), BITS;
         /// Integer remainder with the divisor's sign: `a − b·div_floor(a, b)`.
         RemFloor = "rem_floor", "a.rem_floor(b)", "", Class::INT, None, BITS;
         /// Integer quotient rounded towards 0; the smallest number by −1 wraps to itself. Division by zero as of `div_floor`.
@@ -141,7 +143,8 @@ mnemonics! {
         Minnum = "minnum", "a.minnum(b)", "fx.minnumf", Class::FLOAT, Some(Family::Extrema), BITS;
         /// The magnitude of `a` with the sign of `b`, bit for bit (NaN too).
         Copysign = "copysign", "a.copysign(b)", "fx.copysign", Class::FLOAT, None, BITS;
-        /// a^b, by C's `pow` in its special cases. Within 1 ulp of the exact value in f32 (measured at 10^8 inputs).
+        /// a^b, by C's `pow` in its special cases. Within 1 ulp of the exact value in f32 (measured at 10^8 inputs). With `afn`:
+        /// relative error below (1 + |b|·max(1, |log2 |a||))·2^-21, plus 2^-126 absolute; a subnormal base may count as 0.
         Pow = "pow", "a.pow(b)", "fx.powf", Class::MATH, Some(Family::Math), BITS;
     }
 }
@@ -200,8 +203,8 @@ impl ReduceOp {
 }
 
 mnemonics! {
-    /// One step of a butterfly over a logical group of `width` lanes: `op(v, v of lane ^ offset)`, `op` being commutative,
-    /// so that both lanes of a pair get the same bits. `offset` and `width` are powers of two, `offset < width ≤` wave.
+    /// One step of a butterfly over a logical group of `width` lanes: `op(v, v of lane ^ offset)`, element by element, `op`
+    /// being commutative, so that both lanes of a pair get the same bits. `offset` and `width` are powers of two, `offset < width ≤` wave.
     /// Every lane of the group must be active.
     pub enum ButterflyOp: "(v: T) -> T" {
         /// Sum with the partner.
@@ -235,8 +238,8 @@ impl ButterflyOp {
 
 mnemonics! {
     /// Exchanges within logical groups of `width` lanes (a power of two up to the wave). With `l` the lane in its group and
-    /// `n: u32`, every lane gets the value of the lane named below. The value of an inactive lane is reported on `cpu`,
-    /// unspecified elsewhere.
+    /// `n: u32`, every lane gets the value, all elements of it, of the lane named below. The value of an inactive lane is
+    /// reported on `cpu`, unspecified elsewhere.
     pub enum ShuffleOp: "(v: T, n: u32) -> T" {
         /// Lane `l ^ (n mod width)`.
         Xor = "shuffle_xor", "v.shuffle_xor(n, width)", "gpu.shuffle_xor", Class::PLAIN, None, BITS;
@@ -432,6 +435,12 @@ ops! {
         /// stays NaN); float → wider float is exact. Float → integer rounds towards 0 and saturates;
         /// NaN gives 0 (to `idx`, the truncated number must fit).
         Convert(a: Value) = "convert", "a.to::<U>()", ".to(T)", Class::ALL, "(a: T) -> U", BITS;
+        /// Stochastic rounding to bf16 or f16, element by element: of the two nearest numbers, the one further from 0 if what is
+        /// cut off, as a part of their distance, plus `random / 2^32` is at least 1; so uniformly random bits make the mean
+        /// exact. Beyond the largest number lies ∞; ±0, ±∞ and what is exact stay; a NaN stays a NaN. The same sequence of
+        /// integer operations on every chip: what gfx950's own instructions do with the random bits is published nowhere.
+        ConvertStochastic(a: Value, random: Value) = "cvt_sr", "a.cvt_sr_bf16(random), a.cvt_sr_f16(random)",
+            "rocdl.cvt_sr_f32_to_bf16", Class::F32, "(a: f32, random: u32) -> bf16 or f16", BITS;
         /// The same bits as another type of the same total width. Element 0 is the least significant.
         Bitcast(a: Value) = "bitcast", "a.bitcast::<U>()", ".bitcast(T)", Class::PLAIN, "(a: T) -> U", BITS;
         /// A vector of these elements, in order.
@@ -641,9 +650,9 @@ ops! {
         } = "", "", "", Class::NUMBER, "", BITS;
         /// Bit `i` tells whether the condition holds in lane `i` of the wave and that lane is active.
         Ballot(condition: Value) = "ballot", "c.ballot()", "rocdl.ballot", Class::BOOL, "(c: bool) -> u64", BITS;
-        /// The value of the first active lane, in all lanes.
+        /// The value of the first active lane, all elements of it, in all lanes.
         ReadFirstLane(value: Value) = "readfirstlane", "v.uniform()", "rocdl.readfirstlane, uniform", Class::PLAIN, "(v: T) -> T", BITS;
-        /// The value of one lane, in all lanes. The lane (modulo the wave width) must be active and the same for all.
+        /// The value of one lane, all elements of it, in all lanes. The lane (modulo the wave width) must be active and the same for all.
         ReadLane(value: Value, lane: Value) = "readlane", "v.readlane(lane)", "rocdl.readlane", Class::PLAIN, "(v: T, lane: u32) -> T", BITS;
         /// Transposes an 8×8 matrix of 16-bit elements held by each logical group of 32 lanes: with `g = l div 4` and
         /// `t = l mod 4`, a word holds row `g`, columns `2t` (low half) and `2t + 1` before, and column `g`, rows `2t` and
@@ -652,6 +661,18 @@ ops! {
         /// Byte `i` of the result is byte `selector.byte[i] mod 8` of the eight bytes of `a` (4–7) and `b` (0–3).
         PermB32(a: Value, b: Value, selector: Value) = "perm_b32", "k.perm_b32(a, b, selector)", "rocdl.perm_b32", Class::U32,
             "(a: u32, b: u32, selector: u32) -> u32", BITS;
+        /// Reads a transposed matrix from LDS: every lane loads its own chunk of E elements of `bits` bits from its own address,
+        /// and groups of 16 consecutive lanes deal the elements out. Lane `i` of a group gets, as element `j`, element `i mod E`
+        /// of the chunk of lane `(16/E)·j + i div E`. `bits` is 16 (E = 4), 8 (8), 4 (16) or 6 (16); elements of 4 and 6 bits
+        /// lie one behind the other, lowest bit first, in `u32x2` and `u32x3`. The addresses are multiples of 8, for 6 bits of
+        /// 16. All lanes of the wave must be active.
+        LdsReadTr {
+            /// Where the lane's chunk lies in LDS.
+            pointer: Value,
+            /// Width of an element: 16, 8, 4 or 6.
+            bits: u32,
+        } = "lds_read_tr", "k.lds_read_tr(p), k.lds_read_tr4(p), k.lds_read_tr6(p)",
+            "LDSReadTrans, rocdl.ds.read.tr16.b64, tr8.b64, tr4.b64, tr6.b96", Class::PLAIN, "(p: lds<T>) -> T×n", BITS;
         /// Waits until at most so many memory operations of the wave are outstanding. CDNA (gfx9) only: other chips count
         /// differently; `drain` is portable. On `cpu`, which counts none, only `vmcnt` = 0 makes copies to LDS readable.
         SWaitcnt {

@@ -115,6 +115,15 @@ impl Scope<'_> {
                 }
                 Ok(())
             }
+            Op::ConvertStochastic(..) => {
+                let (from, to) = (operands[0], result()?);
+                data(from)?;
+                same(from.with_scalar(Scalar::U32), "the random number", operands[1])?;
+                if to != from.with_scalar(to.scalar()) || !matches!(to.scalar(), Scalar::Bf16 | Scalar::F16) {
+                    return Err(format!("no stochastic rounding from {from} to {to}; allowed are bf16 and f16"));
+                }
+                Ok(())
+            }
             Op::Bitcast(_) => {
                 let (from, to) = (operands[0], result()?);
                 let plain = |t: Type| t.is_data() && t.scalar().in_memory();
@@ -208,6 +217,26 @@ impl Scope<'_> {
                 how(memory, ty, Does::Store)?;
                 self.pointed_access(*pointer, Does::Store)
             }
+            Op::LdsReadTr { bits, .. } => {
+                let ty = result()?;
+                match operands[0] {
+                    Type::Ptr(Space::Lds, _) => {}
+                    other => return Err(format!("a transposing read through {other}; it needs a pointer to LDS")),
+                }
+                let s = ty.scalar();
+                let chunk = match bits {
+                    16 if s.bits() == 16 => Type::Vector(s, 4),
+                    8 if s.bits() == 8 => Type::Vector(s, 8),
+                    4 => Type::Vector(Scalar::U32, 2),
+                    6 => Type::Vector(Scalar::U32, 3),
+                    8 | 16 => {
+                        return Err(format!("a transposing read of {ty}; elements of {bits} bits are wanted"));
+                    }
+                    _ => return Err(format!("a transposing read of {bits} bits; allowed are 16, 8, 6 and 4")),
+                };
+                same(chunk, "the result", ty)?;
+                through(operands[0], ty)
+            }
             Op::AtomicRmw { pointer, value, order, .. } => {
                 let ty = result()?;
                 same(ty, "the value", self.ty(*value)?)?;
@@ -279,13 +308,12 @@ impl Scope<'_> {
             }
             Op::LaneShuffle { value, amount, width, .. } => {
                 let ty = result()?;
-                scalar("the value", ty)?;
+                data(ty)?;
                 same(ty, "the value", self.ty(*value)?)?;
                 same(Type::U32, "the lane", self.ty(*amount)?)?;
                 self.group(*width)
             }
             Op::Butterfly { offset, width, .. } => {
-                scalar("the value", operands[0])?;
                 keeps()?;
                 self.group(*width)?;
                 if !offset.is_power_of_two() || offset >= width {
@@ -297,15 +325,10 @@ impl Scope<'_> {
                 same(Type::BOOL, "the condition", operands[0])?;
                 same(Type::U64, "the result", result()?)
             }
-            Op::ReadFirstLane(_) | Op::Opaque(_) => {
-                if matches!(inst.op, Op::ReadFirstLane(_)) {
-                    scalar("the value", operands[0])?;
-                }
-                keeps()
-            }
+            Op::ReadFirstLane(_) | Op::Opaque(_) => keeps(),
             Op::ReadLane(..) => {
                 let ty = result()?;
-                scalar("the value", ty)?;
+                data(ty)?;
                 same(ty, "the value", operands[0])?;
                 same(Type::U32, "the lane", operands[1])
             }

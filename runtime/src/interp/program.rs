@@ -121,6 +121,8 @@ instrs! {
         /// The value of lane `^ offset`; all lanes of its group of `width` must be active.
         Partner { dst, a; class: Class, n: u32, offset: u32, width: u32 }
         Transpose { dst, a }
+        /// Elements of `bits` bits, of the `n` rows of `row` bits that a lane has, dealt out among 16 lanes.
+        Deal { dst, a; bits: u32, row: u32, n: u32 }
         Assume { condition }
         /// Pointer to the start of LDS array `array`; see [`super::lds`] for its form.
         LdsBase { dst; array: u32 }

@@ -349,6 +349,7 @@ impl<const W: usize> Wave<W> {
                     by_class!(class, lanes::partner(regs, (offset, width), dst, a, n, mask))
                 }
                 Instr::Transpose { dst, a } => lanes::transpose(regs, dst, a, mask),
+                Instr::Deal { dst, a, bits, row, n } => lanes::deal(regs, (bits, row, n), dst, a, mask),
                 Instr::Assume { condition } => {
                     let broken = mask & !lanes_where(&regs.r32[condition as usize], |c| c != 0);
                     match broken {

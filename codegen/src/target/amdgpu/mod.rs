@@ -6,7 +6,7 @@ mod wait;
 
 use lathe_dsl::Target;
 use lathe_dsl::artifact::Resources;
-use lathe_dsl::ir::{self, Axis, Kernel, Scalar, Scope, ShuffleOp, UnaryOp};
+use lathe_dsl::ir::{self, Axis, FastFlags, Kernel, Scalar, Scope, ShuffleOp, UnaryOp};
 use lathe_dsl::target::{Chip, Generation};
 use melior::ir::attribute::DenseI32ArrayAttribute;
 use melior::ir::{Type, Value};
@@ -178,6 +178,24 @@ impl Backend for Amdgpu {
         e.call("llvm.amdgcn.perm", &operands, e.int(32))
     }
 
+    fn transposing_read<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        pointer: Value<'c, 'a>,
+        bits: u32,
+    ) -> Result<Option<Value<'c, 'a>>> {
+        if self.chip.generation != Generation::Cdna4 {
+            return Ok(None);
+        }
+        let (name, n, element) = match bits {
+            16 => ("llvm.amdgcn.ds.read.tr16.b64.v4i16", 4, 16),
+            8 => ("llvm.amdgcn.ds.read.tr8.b64.v2i32", 2, 32),
+            4 => ("llvm.amdgcn.ds.read.tr4.b64.v2i32", 2, 32),
+            _ => ("llvm.amdgcn.ds.read.tr6.b96.v3i32", 3, 32),
+        };
+        e.call(name, &[pointer], Type::vector(&[n], e.int(element))).map(Some)
+    }
+
     // Waiting
 
     fn drain(&self, e: &Emitter<'_, '_>, _: Scope) -> Result<()> {
@@ -234,9 +252,9 @@ impl Backend for Amdgpu {
         op: UnaryOp,
         x: Value<'c, 'a>,
         _: bool,
-        flags: &[Named<'c>],
+        licence: FastFlags,
     ) -> Result<Value<'c, 'a>> {
-        let single = Type::float32(e.context);
+        let (single, flags) = (Type::float32(e.context), &e.llvm_flags(licence)?);
         if let UnaryOp::Sin | UnaryOp::Cos = op {
             // The instructions take turns instead of radians, of one turn.
             let turn = e.float_constant(ir::Type::Scalar(Scalar::F32), std::f32::consts::FRAC_1_PI / 2.0)?;
@@ -254,6 +272,10 @@ impl Backend for Amdgpu {
             op => return Err(format!("`{op}` is no instruction")),
         };
         e.intrinsic(name, &[x], single, flags)
+    }
+
+    fn has_tanh(&self) -> bool {
+        false
     }
 
     fn saturating_int<'c, 'a>(

@@ -5,7 +5,7 @@ mod memory;
 
 use lathe_dsl::Target;
 use lathe_dsl::artifact::Resources;
-use lathe_dsl::ir::{Axis, Kernel, Scalar, Scope, ShuffleOp, UnaryOp};
+use lathe_dsl::ir::{self, Axis, FastFlags, Kernel, Scalar, Scope, ShuffleOp, UnaryOp};
 use lathe_dsl::target::Chip;
 use melior::ir::attribute::DenseI32ArrayAttribute;
 use melior::ir::{Type, Value};
@@ -186,6 +186,10 @@ impl Backend for Nvptx {
         e.call("llvm.nvvm.prmt", &[b, a, nibbles], e.int(32))
     }
 
+    fn transposing_read<'c, 'a>(&self, _: &Emitter<'c, 'a>, _: Value<'c, 'a>, _: u32) -> Result<Option<Value<'c, 'a>>> {
+        Ok(None)
+    }
+
     // Waiting
 
     fn drain(&self, e: &Emitter<'_, '_>, scope: Scope) -> Result<()> {
@@ -243,7 +247,7 @@ impl Backend for Nvptx {
         op: UnaryOp,
         x: Value<'c, 'a>,
         flush: bool,
-        flags: &[Named<'c>],
+        licence: FastFlags,
     ) -> Result<Value<'c, 'a>> {
         let single = Type::float32(e.context);
         let name = match (op, flush) {
@@ -255,12 +259,10 @@ impl Backend for Nvptx {
             (UnaryOp::HwRsq, true) => "llvm.nvvm.rsqrt.approx.ftz.f",
             (UnaryOp::HwSqrt, false) => "llvm.nvvm.sqrt.approx.f",
             (UnaryOp::HwSqrt, true) => "llvm.nvvm.sqrt.approx.ftz.f",
-            (UnaryOp::HwRcp, true) => "llvm.nvvm.rcp.approx.ftz.f",
-            (UnaryOp::HwRcp, false) => {
-                // LLVM's intrinsic exists only with flush to zero.
-                let attributes =
-                    [("asm_string", e.string("rcp.approx.f32 $0, $1;")), ("constraints", e.string("=f,f"))];
-                return e.value("llvm.inline_asm", &[x], single, &attributes);
+            (UnaryOp::HwRcp, _) => {
+                // LLVM's intrinsic exists only with flush to zero; this becomes `rcp.approx`, with it where it is allowed.
+                let one = e.float_constant(ir::Type::Scalar(Scalar::F32), 1.0)?;
+                return e.value("llvm.fdiv", &[one, x], single, &e.llvm_flags(licence | FastFlags::AFN)?);
             }
             (UnaryOp::Sin, false) => "llvm.nvvm.sin.approx.f",
             (UnaryOp::Sin, true) => "llvm.nvvm.sin.approx.ftz.f",
@@ -268,7 +270,11 @@ impl Backend for Nvptx {
             (UnaryOp::Cos, true) => "llvm.nvvm.cos.approx.ftz.f",
             (op, _) => return Err(format!("`{op}` is no instruction")),
         };
-        e.intrinsic(name, &[x], single, flags)
+        e.intrinsic(name, &[x], single, &e.llvm_flags(licence)?)
+    }
+
+    fn has_tanh(&self) -> bool {
+        true
     }
 
     fn saturating_int<'c, 'a>(

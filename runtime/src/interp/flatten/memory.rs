@@ -56,6 +56,20 @@ impl<const W: usize> Flattener<'_, W> {
                     });
                 });
             }
+            Op::LdsReadTr { pointer, bits } => {
+                let (v, ty) = self.result(inst)?;
+                let (pointer, space, width) = self.access(*pointer, ty)?;
+                let (n, row) = (ty.lanes(), ty.scalar().bits());
+                let chunk = if *bits == 6 { 96 } else { 64 };
+                let known = matches!((bits, row), (16, 16) | (8, 8) | (4 | 6, 32));
+                self.require(known && space == Space::Lds && n * row == chunk, || {
+                    format!("a transposing read of {ty} with elements of {bits} bits")
+                })?;
+                let (a, align) = (self.temporary(ty), if *bits == 6 { 16 } else { 8 });
+                self.emit(Instr::LdsLoad { dst: a, pointer, width, n, align });
+                let dst = self.define(v)?;
+                self.emit(Instr::Deal { dst, a, bits: *bits, row, n });
+            }
             Op::AtomicRmw { op, pointer, value, .. } => {
                 let (v, ty) = self.result(inst)?;
                 let f = self.rmw(*op, ty)?;

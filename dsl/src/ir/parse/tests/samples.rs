@@ -87,6 +87,7 @@ fn plain(all: &mut Vec<(Op, Vec<Type>)>) {
     f32(Op::Fma { a: A, b: B, c: C });
     f32(Op::Select { condition: A, on_true: B, on_false: C });
     f32(Op::Convert(A));
+    f32(Op::ConvertStochastic(A, B));
     f32(Op::Bitcast(A));
     f32(Op::VectorFrom(vec![]));
     f32(Op::VectorFrom(vec![A]));
@@ -123,6 +124,7 @@ fn memory(all: &mut Vec<(Op, Vec<Type>)>) {
     all.push((Op::IntToPtr(A), vec![GLOBAL]));
     all.push((Op::PtrToInt(A), vec![Type::U64]));
     all.push((Op::MakeBuffer { address: A, bytes: B }, vec![Type::Buffer(Scalar::F64)]));
+    all.extend([16, 8, 6, 4].map(|bits| (Op::LdsReadTr { pointer: A, bits }, vec![Type::Vector(Scalar::U16, 4)])));
     for memory in memories() {
         all.push((Op::PtrLoad { pointer: A, memory }, vec![F32]));
         all.push((Op::PtrStore { value: A, pointer: B, memory }, vec![]));
