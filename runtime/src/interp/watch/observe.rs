@@ -126,6 +126,7 @@ pub(in super::super) fn observe<'m, const W: usize>(
         | Instr::Shuffle { .. }
         | Instr::Partner { .. }
         | Instr::Transpose { .. }
+        | Instr::Deal { .. }
         | Instr::Assume { .. }
         | Instr::LdsBase { .. }
         | Instr::PtrAdd { .. }
