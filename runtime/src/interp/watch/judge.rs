@@ -112,7 +112,9 @@ impl<const W: usize> Judge for Verdicts<'_, W> {
 
     fn race(&mut self, old: &Entry, lane: u32, bytes: u8) {
         let one_store = self.stored.is_some() && old.how.writes() && old.same_execution(&self.entry);
+        let atomic = old.how.is_atomic() && self.entry.how.is_atomic();
         let missing = match (self.distance(old), self.lds_base) {
+            _ if atomic => Missing::Scope,
             (1, _) if one_store => Missing::OneStore,
             (1, _) => Missing::InWave,
             (2, Some(_)) => Missing::Barrier,

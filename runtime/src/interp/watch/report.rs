@@ -39,6 +39,8 @@ impl fmt::Display for MemoryPlace {
 pub enum Missing {
     /// Lanes execute one store and store different values.
     OneStore,
+    /// A scope: both are atomic, but one of them only among threads to which the other's does not belong.
+    Scope,
     /// Lanes of a wave: a fence, or a barrier for LDS, a drain for global memory.
     InWave,
     /// Waves of a workgroup, in LDS: a barrier.
@@ -53,6 +55,7 @@ impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::OneStore => "the lanes store different values",
+            Self::Scope => "both are atomic, but not in a scope that reaches the other",
             Self::InWave => "no fence or barrier orders lanes of the wave",
             Self::Barrier => "no barrier between them",
             Self::DrainAndBarrier => "no drain or fence, followed by a barrier, between them",

@@ -63,6 +63,10 @@ impl How {
         self.0 & Self::COPIES != 0
     }
 
+    pub(super) fn is_atomic(self) -> bool {
+        self.reach() != 0
+    }
+
     /// 0 for what is not atomic.
     fn reach(self) -> u8 {
         self.0 & Self::REACH

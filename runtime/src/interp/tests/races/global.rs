@@ -228,8 +228,8 @@ fn atomics_reach_as_far_as_their_scope() {
                 found,
                 [format!(
                     "k.rs:{line}:1: atomic update of buffer `x` at byte 0 races with the atomic update at \
-                     k.rs:{line}:1 of block (0,0,0), thread (0,0,0), wave 0, lane 0: no release by one and acquire \
-                     by the other between them (block (1,0,0), thread (0,0,0), wave 0, lane 0)"
+                     k.rs:{line}:1 of block (0,0,0), thread (0,0,0), wave 0, lane 0: both are atomic, but not in a \
+                     scope that reaches the other (block (1,0,0), thread (0,0,0), wave 0, lane 0)"
                 )]
             );
         }
