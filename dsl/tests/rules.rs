@@ -300,7 +300,7 @@ fn accesses_through_pointers() {
         load(Memory { scope: Scope::Device, ..plain }),
     );
     refused_op(
-        "memory access of u32x8, 32 bytes; allowed are 1, 2, 4, 8 and 16",
+        "memory access of u32x8, 32 bytes; allowed are 1, 2, 4, 8, 12 and 16",
         [GLOBAL],
         &[Type::Vector(Scalar::U32, 8)],
         load(plain),
@@ -457,7 +457,9 @@ fn buffer_accesses() {
             buffer,
             offset,
             unit: OffsetUnit::Elements,
+            scalar: None,
             mask: None,
+            nontemporal: false,
             scope: Scope::Device,
         }
     };

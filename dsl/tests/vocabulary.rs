@@ -442,7 +442,9 @@ fn a_masked_access_prints_its_parts() {
         let options = LoadOptions::new().mask(live, -1.0).soffset(far).cache(Cache::SYS.nontemporal());
         let v = k.buffer_load_with::<f32>(x, t.to::<Idx>(), options);
         k.buffer_store_with(v, x, Bytes(t * 4), StoreOptions::new().mask(live).soffset(far).cache(Cache::DEV));
-        drop_value(k.buffer_atomic_masked(AtomicOp::Max, v, x, 3, live, Scope::System));
+        let options = AtomicOptions::new().mask(live).soffset(far).nontemporal();
+        drop_value(k.buffer_atomic_with(AtomicOp::Max, v, x, 3, Scope::System, options));
+        drop_value(k.buffer_atomic_cas_with(0.0, v, x, 3, Scope::Device.one_as(), options));
     });
     let text = body(&k);
     for wanted in [
@@ -452,10 +454,12 @@ fn a_masked_access_prints_its_parts() {
         " unit=bytes scalar=%",
         " coherence=device",
         "= buffer_atomic atomic_max, ",
+        "= buffer_atomic_cas ",
+        " nontemporal=true scope=device_one_as",
     ] {
         assert!(text.contains(wanted), "{wanted} in\n{text}");
     }
-    assert_eq!((text.matches(" mask=%").count(), text.matches(" scalar=%").count()), (3, 2), "{text}");
+    assert_eq!((text.matches(" mask=%").count(), text.matches(" scalar=%").count()), (4, 4), "{text}");
 }
 
 #[test]

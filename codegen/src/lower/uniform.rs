@@ -33,6 +33,7 @@ impl Uniform {
                 | Op::LdsBase(_)
                 | Op::ReadFirstLane(_)
                 | Op::ReadLane(..)
+                | Op::SBufferLoad { .. }
                 | Op::Ballot(_) => true,
                 Op::Unary(..)
                 | Op::Binary(..)

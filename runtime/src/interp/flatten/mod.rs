@@ -329,6 +329,8 @@ impl<'a, const W: usize> Flattener<'a, W> {
             | Op::BufferLoad { .. }
             | Op::BufferStore { .. }
             | Op::BufferAtomic { .. }
+            | Op::BufferAtomicCas { .. }
+            | Op::SBufferLoad { .. }
             | Op::CopyToLds { .. } => self.memory_op(inst),
             Op::LaneShuffle { .. }
             | Op::Butterfly { .. }
@@ -337,6 +339,8 @@ impl<'a, const W: usize> Flattener<'a, W> {
             | Op::ReadLane(..)
             | Op::Transpose8x8(_) => self.lane_op(inst),
             Op::Barrier
+            | Op::AsyncMark
+            | Op::WaitAsyncMark(_)
             | Op::SWaitcnt { .. }
             | Op::SSleep(_)
             | Op::SSetprio(_)
