@@ -396,6 +396,8 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         if access.bounds() == Bounds::Outside {
             return e.constant(ty, 0);
         }
+        // Anything else is reported on `cpu`.
+        access.align = access.align.max(4);
         if !uniform {
             let bits = access.offset_bits;
             let words = pieces(e, access.offset, bits / 8, 4)?;

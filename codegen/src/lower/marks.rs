@@ -175,3 +175,165 @@ fn copies(block: &Block) -> bool {
     let nested = |inst: &Inst| inst.op.blocks().into_iter().any(copies);
     block.insts.iter().any(|i| matches!(i.op, Op::CopyToLds { .. } | Op::AsyncMark) || nested(i))
 }
+
+#[cfg(test)]
+mod tests {
+    use lathe_dsl::prelude::*;
+
+    use super::*;
+
+    type K<'k> = &'k Builder<'k>;
+
+    /// What each wait of a kernel may leave outstanding, in order; copies of 16 bytes are not counted.
+    fn waits(body: impl for<'k> FnOnce(K<'k>, &dyn Fn(u32))) -> Vec<Option<u32>> {
+        let kernel = lathe_dsl::builder::build("k", Target::GFX950, Launch::linear(1, 64), vec![], |k| {
+            let x = k.make_buffer::<f32>(k.constant(0u64), 4096);
+            let small = k.make_buffer::<f32>(k.constant(0u64), 2);
+            let tile = k.lds::<f32>("tile", 256);
+            // 0 bytes stand for a copy that never lies in its buffer.
+            body(k, &|bytes| match bytes {
+                0 => k.copy_to_lds(small, k.lane_id(), tile, 4),
+                bytes => k.copy_to_lds(x, k.lane_id(), tile, bytes),
+            });
+        })
+        .unwrap();
+        let marks = Marks::of(&kernel, &Facts::of(&kernel), |bytes| bytes == 4);
+        let mut found = vec![];
+        kernel.walk(&mut |inst| {
+            if let Op::WaitAsyncMark(_) = inst.op {
+                found.push(marks.outstanding(inst.number));
+            }
+        });
+        found
+    }
+
+    #[test]
+    fn copies_behind_a_mark_count_if_they_are_instructions() {
+        let found = waits(|k, copy| {
+            k.wait_asyncmark(0);
+            copy(4);
+            k.asyncmark();
+            copy(16);
+            copy(4);
+            copy(0);
+            copy(4);
+            k.wait_asyncmark(1);
+            k.wait_asyncmark(0);
+            k.wait_asyncmark(0);
+        });
+        assert_eq!(found, [None, None, Some(2), None]);
+    }
+
+    #[test]
+    fn a_drain_leaves_nothing_to_wait_for() {
+        let found = waits(|k, copy| {
+            copy(4);
+            k.asyncmark();
+            k.drain(Scope::Workgroup);
+            k.asyncmark();
+            k.wait_asyncmark(1);
+            copy(4);
+            k.asyncmark();
+            copy(4);
+            k.wait_asyncmark(0);
+            k.wait_asyncmark(1);
+        });
+        assert_eq!(found, [None, Some(1), None]);
+    }
+
+    #[test]
+    fn of_two_paths_the_shorter_one_counts() {
+        let found = waits(|k, copy| {
+            copy(4);
+            k.asyncmark();
+            k.if_else(
+                k.lane_id().lt(7),
+                || {
+                    copy(4);
+                    copy(4);
+                    copy(4);
+                },
+                || {
+                    copy(4);
+                    copy(4);
+                    k.if_(k.lane_id().lt(9), || copy(4));
+                },
+            );
+            k.wait_asyncmark(0);
+        });
+        assert_eq!(found, [Some(2)]);
+    }
+
+    #[test]
+    fn marks_of_one_path_only_move_what_a_wait_means() {
+        // The newest mark is in the branch or before the second copy.
+        let found = waits(|k, copy| {
+            copy(4);
+            k.asyncmark();
+            copy(4);
+            k.if_(k.lane_id().lt(7), || k.asyncmark());
+            copy(4);
+            k.wait_asyncmark(0);
+        });
+        assert_eq!(found, [Some(1)]);
+    }
+
+    #[test]
+    fn loops_keep_the_distance_that_every_round_keeps() {
+        let pipelined = |depth: u32, a_round: u32| {
+            waits(|k, copy| {
+                let start = || {
+                    (0..a_round).for_each(|_| copy(4));
+                    k.asyncmark();
+                };
+                (0..depth).for_each(|_| start());
+                k.for_range(0u32, k.lane_id(), 1, (), |_, ()| {
+                    start();
+                    k.wait_asyncmark(depth);
+                });
+                // Behind it all rounds but the last ones have landed.
+                k.wait_asyncmark(depth);
+                k.wait_asyncmark(0);
+            })
+        };
+        for (depth, a_round) in [(1, 1), (2, 1), (3, 4), (30, 1)] {
+            let found = pipelined(depth, a_round);
+            assert_eq!((found[0], found[2]), (Some(depth * a_round), Some(0)), "{depth} {a_round}");
+        }
+    }
+
+    #[test]
+    fn a_mark_without_a_copy_in_some_round_costs_the_distance() {
+        let found = waits(|k, copy| {
+            copy(4);
+            k.asyncmark();
+            k.for_range(0u32, k.lane_id(), 1, (), |i, ()| {
+                k.if_(i.lt(3), || copy(4));
+                k.asyncmark();
+                k.wait_asyncmark(1);
+            });
+        });
+        assert_eq!(found, [Some(0)]);
+    }
+
+    #[test]
+    fn the_end_of_a_while_has_seen_its_condition() {
+        let found = waits(|k, copy| {
+            copy(4);
+            k.asyncmark();
+            k.while_(
+                k.lane_id(),
+                |n| {
+                    copy(4);
+                    (n.lt(64), n)
+                },
+                |n| {
+                    k.wait_asyncmark(0);
+                    n + 1
+                },
+            );
+            k.wait_asyncmark(0);
+        });
+        assert_eq!(found, [Some(1), Some(1)]);
+    }
+}

@@ -252,9 +252,12 @@ mnemonics! {
 mnemonics! {
     /// Atomic read-modify-write of one element; the result is the value before.
     pub enum AtomicOp: "(p: pointer to T, v: T) -> T" {
-        /// Sum. Floats round to nearest even; in global memory NVIDIA counts subnormal `f32` operands and results as 0.
+        /// Sum. Floats round to nearest even; in global memory NVIDIA counts subnormal `f32` operands and results as 0. Sums of
+        /// floats in global memory on AMD: among `system` a loop of compare-and-swaps, good for all memory in which that is
+        /// atomic; in a narrower scope one instruction, under the promise that the memory is neither fine-grained (shared
+        /// coherently with the host or other devices) nor another device's, where it may do nothing.
         Add = "atomic_add", "k.atomic_add(p, v, order, scope)", "fx.atomic_add, raw_ptr_buffer_atomic_fadd", Class::ATOMIC, None, BITS;
-        /// Difference.
+        /// Difference; of floats as the sum with −v.
         Sub = "atomic_sub", "k.atomic_sub(p, v, order, scope)", "fx.atomic_sub", Class::ATOMIC, None, BITS;
         /// Smaller one; floats as `minnum`.
         Min = "atomic_min", "k.atomic_min(p, v, order, scope)", "fx.atomic_min, atomic_fmin", Class::ATOMIC, None, BITS;
