@@ -383,7 +383,9 @@ pub struct Memory {
 }
 
 attribute! {
-    /// How far a buffer access goes through the caches: what it must be visible to (bo `cache_modifier`).
+    /// How far a buffer access goes through the caches: what it must be visible to (bo `cache_modifier`). Where that is more
+    /// than the thread itself, an access of up to 8 bytes that is aligned to its size is never seen in part, on AMD and `cpu`
+    /// nor is one of 16.
     pub enum Coherence {
         /// The thread itself: any cache may serve it.
         Own = "own",
