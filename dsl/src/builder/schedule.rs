@@ -110,14 +110,13 @@ impl<'k> Builder<'k> {
     /// # lathe_dsl::builder::build("k", Target::GFX950, Launch::linear(1, 64), vec![], |k| {
     /// # let x = k.make_buffer::<f32>(k.constant(0u64), 4096);
     /// let tiles = k.lds::<f32>("tiles", 128);
-    /// let start = |i: V<u32>| {
-    ///     k.copy_to_lds(x, i * 64 + k.lane_id(), tiles + (i & 1) * 64, 4);
-    ///     k.asyncmark();
-    /// };
-    /// start(k.constant(0));
+    /// k.copy_to_lds(x, k.lane_id(), tiles, 4);
+    /// k.asyncmark();
     /// k.for_range(0u32, 16u32, 1, (), |i, ()| {
     ///     // Past the end it copies zeros, so that the number of copies stays known.
-    ///     start(i + 1);
+    ///     let next = i + 1;
+    ///     k.copy_to_lds(x, next * 64 + k.lane_id(), tiles + (next & 1) * 64, 4);
+    ///     k.asyncmark();
     ///     k.wait_asyncmark(1);
     ///     let _mine: V<f32> = k.ptr_load(tiles + (i & 1) * 64 + k.lane_id());
     /// });
