@@ -26,13 +26,24 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Comparison and choice", &["cmp_*", "select"]),
     ("Conversion", &["convert", "cvt_sr", "bitcast"]),
     ("Vectors", &["vector", "extract", "extract_at", "shuffle", "reduce_*"]),
-    ("Buffers", &["make_buffer", "buffer_load", "buffer_store", "buffer_atomic", "copy_to_lds"]),
+    (
+        "Buffers",
+        &[
+            "make_buffer",
+            "buffer_load",
+            "buffer_store",
+            "s_buffer_load",
+            "buffer_atomic",
+            "buffer_atomic_cas",
+            "copy_to_lds",
+        ],
+    ),
     (
         "Pointers",
         &["lds_base", "buffer_ptr", "int_to_ptr", "ptr_to_int", "ptr_add", "ptr_cast", "ptr_load", "ptr_store"],
     ),
     ("Atomics", &["atomic_*"]),
-    ("Order and waiting", &["barrier", "fence", "drain", "s_waitcnt", "s_sleep"]),
+    ("Order and waiting", &["barrier", "fence", "drain", "asyncmark", "wait_asyncmark", "s_waitcnt", "s_sleep"]),
     ("Lanes", &["shuffle_*", "butterfly_*", "ballot", "readfirstlane", "readlane", "transpose8x8", "lds_read_tr"]),
     ("Control flow", &["if", "for", "while"]),
     (

@@ -68,6 +68,8 @@ impl Op {
             | Self::BufferLoad { .. }
             | Self::BufferStore { .. }
             | Self::BufferAtomic { .. }
+            | Self::BufferAtomicCas { .. }
+            | Self::SBufferLoad { .. }
             | Self::CopyToLds { .. } => OpKind::Memory,
             Self::LaneShuffle { .. }
             | Self::Butterfly { .. }
@@ -76,6 +78,8 @@ impl Op {
             | Self::ReadLane(..)
             | Self::Transpose8x8(_) => OpKind::Lanes,
             Self::Barrier
+            | Self::AsyncMark
+            | Self::WaitAsyncMark(_)
             | Self::SWaitcnt { .. }
             | Self::SSleep(_)
             | Self::SSetprio(_)

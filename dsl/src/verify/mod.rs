@@ -23,8 +23,11 @@ pub const MAX_ALIGN: u32 = 4096;
 /// Deepest nesting of regions; what executes a kernel keeps a stack of this size.
 pub const MAX_DEPTH: usize = 64;
 
-/// Widest memory access of one thread, in bytes.
+/// Widest memory access of one thread, in bytes; a scalar load takes up to 64.
 pub const MAX_ACCESS: u32 = 16;
+
+/// Oldest mark that [`Op::WaitAsyncMark`] can name.
+pub const MAX_MARK: u32 = 31;
 
 /// Checks types, definitions before uses, launch shape, LDS size and buffer extents of `kernel` for `target`.
 ///

@@ -1,8 +1,8 @@
 //! The rules of each operation: operands, results, attributes. What its regions take and hand out is in
 //! [`super::regions`].
 
-use super::memory::{Does, Place, accessible, global, how, through};
-use super::{MAX_VECTOR, Scope, lacks};
+use super::memory::{Does, Place, accessible, address_of, how, scalar_loadable, through};
+use super::{MAX_MARK, MAX_VECTOR, Scope, lacks};
 use crate::ir::{AtomicKind, Class, Inst, Op, Order, Scalar, Space, Type};
 
 /// Bits of the instruction classes that AMD's scheduler knows.
@@ -191,17 +191,14 @@ impl Scope<'_> {
                 Type::Buffer(_) => Err("pointer to a buffer that is no parameter; its address is a pointer".to_owned()),
                 other => Err(format!("`buffer_ptr` of {other}")),
             },
-            Op::IntToPtr(_) => {
-                same(Type::U64, "the address", operands[0])?;
-                match result()? {
-                    Type::Ptr(Space::Global, s) if s.in_memory() => Ok(()),
-                    other => Err(format!("an address as {other}; only a pointer to global memory has one")),
-                }
-            }
-            Op::PtrToInt(_) => {
-                global(operands[0])?;
-                same(Type::U64, "the result", result()?)
-            }
+            Op::IntToPtr(_) => match result()? {
+                Type::Ptr(space, s) if s.in_memory() => same(address_of(space), "the address", operands[0]),
+                other => Err(format!("an address as {other}; it makes a pointer")),
+            },
+            Op::PtrToInt(_) => match operands[0] {
+                Type::Ptr(space, _) => same(address_of(space), "the result", result()?),
+                other => Err(format!("the address of {other}; only a pointer has one")),
+            },
             Op::PtrLoad { pointer, memory } => {
                 let ty = result()?;
                 accessible(ty)?;
@@ -257,7 +254,11 @@ impl Scope<'_> {
                 }
                 Ok(())
             }
-            Op::Drain { .. } | Op::Barrier => nothing(),
+            Op::Drain { .. } | Op::Barrier | Op::AsyncMark => nothing(),
+            Op::WaitAsyncMark(n) => {
+                nothing()?;
+                at_most("wait_asyncmark", *n, MAX_MARK)
+            }
             Op::MakeBuffer { .. } => {
                 same(Type::U64, "the address", operands[0])?;
                 if !matches!(operands[1], Type::U32 | Type::U64 | Type::Scalar(Scalar::Idx)) {
@@ -286,11 +287,24 @@ impl Scope<'_> {
                 self.place(&place, Does::Store)?;
                 accessible(self.ty(*value)?)
             }
-            Op::BufferAtomic { kind: AtomicKind(kind), value, buffer, offset, mask, .. } => {
+            Op::SBufferLoad { buffer, offset, .. } => {
+                scalar_loadable(result()?)?;
+                self.place(&Place { buffer: *buffer, offset: *offset, scalar: None, mask: None }, Does::Load)?;
+                self.unwritten(*buffer)
+            }
+            Op::BufferAtomic { kind: AtomicKind(kind), value, buffer, offset, scalar, mask, .. } => {
                 let ty = result()?;
                 same(ty, "the value", self.ty(*value)?)?;
                 one_of(&format!("the value of `{kind}`"), ty, kind.def().on)?;
-                let place = Place { buffer: *buffer, offset: *offset, scalar: None, mask: *mask };
+                let place = Place { buffer: *buffer, offset: *offset, scalar: *scalar, mask: *mask };
+                self.place(&place, Does::Update)
+            }
+            Op::BufferAtomicCas { expected, value, buffer, offset, scalar, mask, .. } => {
+                let ty = result()?;
+                same(ty, "the value", self.ty(*value)?)?;
+                same(ty, "the expected value", self.ty(*expected)?)?;
+                one_of("the value", ty, Class::ATOMIC)?;
+                let place = Place { buffer: *buffer, offset: *offset, scalar: *scalar, mask: *mask };
                 self.place(&place, Does::Update)
             }
             Op::CopyToLds { buffer, offset, pointer, scalar, bytes, .. } => {

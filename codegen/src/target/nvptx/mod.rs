@@ -1,5 +1,6 @@
 //! NVIDIA: plain global accesses behind explicit range checks, PTX text.
 
+mod copy;
 mod lanes;
 mod memory;
 
@@ -8,12 +9,12 @@ use lathe_dsl::artifact::Resources;
 use lathe_dsl::ir::{self, Axis, FastFlags, Kernel, Scalar, Scope, ShuffleOp, UnaryOp};
 use lathe_dsl::target::Chip;
 use melior::ir::attribute::DenseI32ArrayAttribute;
-use melior::ir::{Type, Value};
+use melior::ir::{Attribute, Type, Value};
 
 use super::{Backend, Output, range};
 use crate::lower::Blame;
 use crate::lower::atomic::{Ordering, Rmw};
-use crate::lower::buffer::{BufferAccess, Extent, load_if, store_if};
+use crate::lower::buffer::{BufferAccess, Extent, Hinted, load_if, store_if};
 use crate::lower::emit::{Emitter, Named, Result};
 use crate::lower::lanes::{Amount, Lanes};
 use crate::resources;
@@ -64,12 +65,16 @@ impl Backend for Nvptx {
     }
 
     fn sync_scope(&self, scope: Scope) -> &'static str {
-        match scope {
+        match scope.wide() {
             Scope::System => "",
             Scope::Device => "device",
             // PTX has no scope that is smaller.
-            Scope::Workgroup | Scope::Wave => "block",
+            _ => "block",
         }
+    }
+
+    fn is_ordered_within(&self, scope: Scope) -> bool {
+        scope.wide() == Scope::Thread
     }
 
     fn orders_atomics_by_fences(&self) -> bool {
@@ -115,8 +120,32 @@ impl Backend for Nvptx {
         store_if(e, access.permitted(e)?, |e| self.store(e, access, value))
     }
 
-    fn copy_to_lds<'c, 'a>(&self, _: &Emitter<'c, 'a>, _: &BufferAccess<'c, 'a>, _: Value<'c, 'a>) -> Result<bool> {
-        Ok(false)
+    fn scalar_load<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        access: &BufferAccess<'c, 'a>,
+        words: Type<'c>,
+    ) -> Result<Value<'c, 'a>> {
+        Self::load_unwritten(e, access, words)
+    }
+
+    fn hinted_atomic<'c, 'a>(
+        &self,
+        _: &Emitter<'c, 'a>,
+        _: &BufferAccess<'c, 'a>,
+        _: Hinted<'_, 'c, 'a>,
+    ) -> Result<Option<Value<'c, 'a>>> {
+        Ok(None)
+    }
+
+    fn copy_to_lds<'c, 'a>(
+        &self,
+        at: &Lanes<'_, 'c, 'a>,
+        access: &BufferAccess<'c, 'a>,
+        pointer: Value<'c, 'a>,
+        _: Option<Attribute<'c>>,
+    ) -> Result<bool> {
+        self.copy_async(at, access, pointer)
     }
 
     // Lanes
@@ -192,10 +221,31 @@ impl Backend for Nvptx {
 
     // Waiting
 
-    fn drain(&self, e: &Emitter<'_, '_>, scope: Scope) -> Result<()> {
+    fn drain(&self, at: &Lanes<'_, '_, '_>, scope: Scope, copies: bool) -> Result<()> {
+        let e = at.e;
+        if copies {
+            e.call_void("llvm.nvvm.cp.async.wait.all", &[])?;
+            Self::meet(at)?;
+        }
+        if self.is_ordered_within(scope) {
+            return e.compiler_barrier();
+        }
         let order = Ordering::AcqRel.attribute(e);
         let attributes = [("ordering", order), ("syncscope", e.string(self.sync_scope(scope)))];
         e.op("llvm.fence", &[], &[], &attributes).map(drop)
+    }
+
+    fn counts_copies(&self, _: u32) -> bool {
+        false
+    }
+
+    fn asyncmark(&self, e: &Emitter<'_, '_>) -> Result<()> {
+        e.call_void("llvm.nvvm.cp.async.commit.group", &[])
+    }
+
+    fn wait_asyncmark(&self, at: &Lanes<'_, '_, '_>, n: u32, _: Option<u32>) -> Result<()> {
+        at.e.call_void("llvm.nvvm.cp.async.wait.group", &[at.e.word(n)?])?;
+        Self::meet(at)
     }
 
     fn s_sleep(&self, e: &Emitter<'_, '_>, amount: u32) -> Result<()> {

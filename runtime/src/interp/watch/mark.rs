@@ -22,7 +22,7 @@ impl Mark {
                 Self::Atomic(memory.order, memory.scope)
             }
             Op::AtomicRmw { order, scope, .. } | Op::AtomicCas { order, scope, .. } => Self::Atomic(*order, *scope),
-            Op::BufferAtomic { scope, .. } => Self::Atomic(Order::Relaxed, *scope),
+            Op::BufferAtomic { scope, .. } | Op::BufferAtomicCas { scope, .. } => Self::Atomic(Order::Relaxed, *scope),
             Op::BufferLoad { cache, .. } | Op::BufferStore { cache, .. } | Op::CopyToLds { cache, .. } => {
                 Self::coherent(*cache)
             }
@@ -60,12 +60,14 @@ pub(super) enum Reach {
     Device = 3,
 }
 
-impl From<Scope> for Reach {
-    fn from(scope: Scope) -> Self {
-        match scope {
-            Scope::Wave => Self::Wave,
-            Scope::Workgroup => Self::Workgroup,
-            Scope::Device | Scope::System => Self::Device,
+impl Reach {
+    /// Nothing for a scope that reaches no other thread. A scope among one address space counts as one among all.
+    pub(super) fn of(scope: Scope) -> Option<Self> {
+        match scope.wide() {
+            Scope::System | Scope::Device => Some(Self::Device),
+            Scope::Workgroup => Some(Self::Workgroup),
+            Scope::Wave => Some(Self::Wave),
+            _ => None,
         }
     }
 }

@@ -100,6 +100,7 @@ fn stores_anywhere<const W: usize>(instr: &Instr<W>) -> bool {
             | Instr::Cas { space: Space::Global, .. }
             | Instr::BufferStore { source: Source::Made, .. }
             | Instr::BufferRmw { source: Source::Made, .. }
+            | Instr::BufferCas { source: Source::Made, .. }
     )
 }
 

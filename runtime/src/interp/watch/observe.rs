@@ -56,13 +56,29 @@ pub(in super::super) fn observe<'m, const W: usize>(
                 ..in_buffer(cx, step, place, (width, n), How::LOAD, None)
             }
         }
-        Instr::BufferStore { value, buffer, offset, source, from, width, n } => {
+        Instr::BufferStore { value, buffer, offset, source, from, width, n, .. } => {
             in_buffer(cx, step, (source, buffer, offset, from), (width, n), How::STORE, Some(value))
         }
         Instr::BufferRmw { value, buffer, offset, source, from, class, f, .. } => {
             let place = (source, buffer, offset, from);
             let accesses = in_buffer(cx, step, place, (width_of(class), 1), How::UPDATE, None);
             let changes = changes(cx, step, &accesses, class, |lane, old| f(old, cell(step.regs, class, value, lane)));
+            Accesses { changes, ..accesses }
+        }
+        Instr::ScalarLoad { buffer, offset, source, from, n, .. } => {
+            let place = (source, buffer, offset, from);
+            Accesses {
+                constant: monitor.is_constant(cx.program, source),
+                ..in_buffer(cx, step, place, (Width::B32, n), How::LOAD, None)
+            }
+        }
+        Instr::BufferCas { expected, value, buffer, offset, source, from, class, .. } => {
+            let place = (source, buffer, offset, from);
+            let accesses = in_buffer(cx, step, place, (width_of(class), 1), How::UPDATE, None);
+            let changes = changes(cx, step, &accesses, class, |lane, old| {
+                let swaps = old == cell(step.regs, class, expected, lane);
+                if swaps { cell(step.regs, class, value, lane) } else { old }
+            });
             Accesses { changes, ..accesses }
         }
         Instr::Rmw { pointer, value, f, class, space, .. } => {
@@ -88,20 +104,24 @@ pub(in super::super) fn observe<'m, const W: usize>(
             return record(monitor, cx, step, &copied(cx, step, pointer, bytes), None);
         }
         Instr::Fence {} => {
-            if let (Mark::Fence(order, scope), Some(watch)) = (mark, &mut cx.watch) {
+            if let (Mark::Fence(order, scope), Some(watch)) = (mark, &mut cx.watch)
+                && let Some(reach) = Reach::of(scope)
+            {
                 let clock = &mut watch.clocks[step.wave as usize];
                 if releases(order) {
-                    clock.release_fence(scope.into(), step.mask);
+                    clock.release_fence(reach, step.mask);
                 }
                 if acquires(order) {
-                    clock.acquire_fence(scope.into(), step.mask);
+                    clock.acquire_fence(reach, step.mask);
                 }
             }
             return None;
         }
-        Instr::Drain {} => {
-            if let (Mark::Drain(scope), Some(watch)) = (mark, &mut cx.watch) {
-                watch.clocks[step.wave as usize].drain(scope.into(), step.mask);
+        Instr::Drain {} | Instr::WaitCount { vmcnt: 0 } => {
+            if let (Mark::Drain(scope), Some(watch)) = (mark, &mut cx.watch)
+                && let Some(reach) = Reach::of(scope)
+            {
+                watch.clocks[step.wave as usize].drain(reach, step.mask);
             }
             return None;
         }
@@ -129,6 +149,11 @@ pub(in super::super) fn observe<'m, const W: usize>(
         | Instr::Deal { .. }
         | Instr::Assume { .. }
         | Instr::LdsBase { .. }
+        | Instr::LdsAddress { .. }
+        | Instr::LdsPointer { .. }
+        | Instr::WaitCount { .. }
+        | Instr::AsyncMark {}
+        | Instr::WaitAsyncMark { .. }
         | Instr::PtrAdd { .. }
         | Instr::CheckBuffer { .. }
         | Instr::ByteOffset { .. }
@@ -156,6 +181,7 @@ fn in_global<const W: usize>(instr: &Instr<W>) -> bool {
             | Instr::BufferLoad { .. }
             | Instr::BufferStore { .. }
             | Instr::BufferRmw { .. }
+            | Instr::BufferCas { .. }
             | Instr::CopyToLds { .. }
             | Instr::Rmw { space: Space::Global, .. }
             | Instr::Cas { space: Space::Global, .. }
@@ -182,16 +208,15 @@ fn record<'m, const W: usize>(
     if !monitor.checks.races {
         return Some(Turn { _messages: messages, changes });
     }
-    let (order, reach) = match mark {
+    let atomic = match mark {
         Mark::Atomic(order, scope) if !accesses.how.copies() && !accesses.constant => {
-            (Some(order), Some(Reach::from(scope)))
+            Reach::of(scope).map(|reach| (order, reach))
         }
-        _ => (None, None),
+        _ => None,
     };
     let wave = step.wave as usize;
-    if let Some(order) = order
+    if let Some((order, reach)) = atomic
         && reads
-        && let Some(reach) = reach
     {
         let Watch { lds_messages, clocks, .. } = &mut *watch;
         let clock = &mut clocks[wave];
@@ -210,13 +235,15 @@ fn record<'m, const W: usize>(
         });
     }
     if !accesses.constant {
-        let found = judge(monitor, watch, step, accesses, reach);
+        let found = judge(monitor, watch, step, accesses, atomic.map(|(_, reach)| reach));
         if !found.is_empty() {
             report(cx, step, accesses.space, accesses.how, &found);
         }
     }
     let watch = cx.watch.as_deref_mut()?;
-    if let (Some(order), Some(reach), true) = (order, reach, accesses.how.writes()) {
+    if let Some((order, reach)) = atomic
+        && accesses.how.writes()
+    {
         let Watch { lds_messages, clocks, .. } = watch;
         let clock = &mut clocks[wave];
         publish(clock, step.mask, releases(order), reach, accesses, messages.as_deref_mut(), lds_messages);

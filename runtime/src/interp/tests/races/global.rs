@@ -218,7 +218,11 @@ fn atomics_reach_as_far_as_their_scope() {
         let (one, zero) = (b.u32(1), b.u32(0));
         let kind = AtomicKind(AtomicOp::Add);
         let unit = OffsetUnit::Elements;
-        b.op(Op::BufferAtomic { kind, value: one, buffer: x, offset: zero, unit, mask: None, scope }, U32);
+        let (scalar, mask, nontemporal) = (None, None, false);
+        b.op(
+            Op::BufferAtomic { kind, value: one, buffer: x, offset: zero, unit, scalar, mask, nontemporal, scope },
+            U32,
+        );
         let line = b.line();
         let found = found(&b.finish());
         if clean {
