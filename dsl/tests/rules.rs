@@ -80,7 +80,7 @@ fn region(ir: &mut Ir, params: &[Type], yields: &[Type]) -> Block {
 fn message(target: Target, make: impl FnOnce(&mut Ir)) -> Result<(), String> {
     let mut ir = Ir::new(target);
     make(&mut ir);
-    verify(&ir.0, target).map_err(|e| e.message)
+    verify(&ir.0, target).map(drop).map_err(|e| e.message)
 }
 
 #[track_caller]

@@ -16,6 +16,7 @@ mod lanes;
 mod lds;
 mod memory;
 mod program;
+mod promises;
 mod registers;
 mod rows;
 mod schedule;

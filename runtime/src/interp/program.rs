@@ -121,6 +121,8 @@ instrs! {
         Partner { dst, a; class: Class, n: u32, offset: u32, width: u32 }
         Transpose { dst, a }
         Assume { condition }
+        /// Holds that `a` is the same in all active lanes; with `workgroup`, in all waves that come here for the same time.
+        Agree { a; class: Class, workgroup: bool }
         /// Pointer to the start of LDS array `array`; see [`super::lds`] for its form.
         LdsBase { dst; array: u32 }
         /// `pointer + count` elements of `bytes` bytes.

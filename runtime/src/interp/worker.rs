@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use super::error::Fault;
 use super::lds::Lds;
 use super::program::{Instr, Program};
+use super::promises::Promises;
 use super::schedule::{Group, Progress};
 use super::wave::Context;
 use super::{Outcome, Shared};
@@ -17,6 +18,7 @@ struct Resident<const W: usize> {
     number: u64,
     group: Group<W>,
     lds: Lds,
+    promises: Promises,
 }
 
 /// Workgroups that one host thread may have begun: those that wait for others stay while those run.
@@ -45,11 +47,16 @@ pub(super) fn worker<const W: usize>(shared: &Shared<'_>, code: &[Instr<W>]) -> 
                 left = false;
                 continue;
             }
-            let mut next =
-                spare.pop().unwrap_or_else(|| Resident { number, group: Group::new(program), lds: Lds::new(program) });
+            let mut next = spare.pop().unwrap_or_else(|| Resident {
+                number,
+                group: Group::new(program),
+                lds: Lds::new(program),
+                promises: Promises::new(program),
+            });
             next.number = number;
             next.group.start(number, shared.options.seed);
             next.lds.reset();
+            next.promises.reset();
             residents.push(next);
             residents.len() - 1
         } else if residents.is_empty() {
@@ -110,6 +117,7 @@ fn run<const W: usize>(
         block_number: number,
         allocations: &shared.allocations,
         lds: &mut resident.lds,
+        promises: &mut resident.promises,
         findings: &mut outcome.findings,
         strict_bounds: shared.options.strict_bounds,
         step_limit: shared.options.step_limit.unwrap_or(u64::MAX),

@@ -335,6 +335,7 @@ impl<'a, const W: usize> Flattener<'a, W> {
             | Op::Ballot(_)
             | Op::ReadFirstLane(_)
             | Op::ReadLane(..)
+            | Op::AssumeUniform { .. }
             | Op::Transpose8x8(_) => self.lane_op(inst),
             Op::Barrier
             | Op::SWaitcnt { .. }
