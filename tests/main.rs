@@ -1,10 +1,13 @@
 //! Tests across crates. One binary, a file a promise.
 
+mod approximate;
+mod cuda;
 mod differential;
 mod filetests;
 mod gcn;
 mod golden;
 mod isolated;
+mod planted;
 mod threads;
 
 use lathe_codegen::Options;

@@ -64,8 +64,8 @@ pub use target::{Arch, Target};
 /// Everything a kernel author needs.
 pub mod prelude {
     pub use crate::builder::{
-        Buffer, Builder, Bytes, CopyOptions, Element, Global, GlobalPtr, Group, Grouped, Idx, Lds, LdsPtr, LoadOptions,
-        Operand, Ptr, StoreOptions, V, Values, Vector, Waitcnt, bf16, f16,
+        AtomicOptions, Buffer, Builder, Bytes, CopyOptions, Element, Global, GlobalPtr, Group, Grouped, Idx, Lds,
+        LdsPtr, LoadOptions, Operand, Ptr, StoreOptions, V, Values, Vector, Waitcnt, bf16, f16,
     };
     pub use crate::ir::{
         AtomicOp, Axis, ButterflyOp, Cache, Family, FastFlags, FastMath, Launch, Memory, NativeForm, Order, Scope,

@@ -6,9 +6,9 @@ use lathe_dsl::Target;
 
 #[cfg(feature = "jit")]
 use crate::cache::DiskCache;
-#[cfg(feature = "jit")]
-use crate::device::Gcn;
 use crate::device::{Cpu, CpuOptions, Device};
+#[cfg(feature = "jit")]
+use crate::device::{Cuda, Gcn};
 use crate::error::Error;
 #[cfg(feature = "jit")]
 use crate::jit::Llvm;
@@ -27,7 +27,7 @@ fn known() -> String {
     let mut names = vec!["cpu".to_owned()];
     names.extend(Target::all().map(|t| format!("cpu:{t}")));
     #[cfg(feature = "jit")]
-    names.push("gcn:gfx950".to_owned());
+    names.extend(["gcn:gfx950".to_owned(), "cuda".to_owned(), "cuda:NUMBER".to_owned()]);
     names.join(", ")
 }
 
@@ -43,6 +43,11 @@ enum Opened {
 fn open(name: &str, seed: Option<u64>) -> Result<Opened, Error> {
     let unknown = || Error::UnknownDevice { given: name.to_owned(), known: known() };
     let (kind, chip) = name.split_once(':').map_or((name, None), |(k, c)| (k, Some(c)));
+    #[cfg(feature = "jit")]
+    if kind == "cuda" {
+        let ordinal = chip.unwrap_or("0").parse().map_err(|_| unknown())?;
+        return Ok(Opened::Executes(Arc::new(Cuda::new(ordinal)?)));
+    }
     let target = chip.unwrap_or("gfx950").parse::<Target>().map_err(|_| unknown())?;
     match kind {
         "cpu" => Ok(Opened::Interprets(Arc::new(Cpu::new(target, CpuOptions { seed, ..CpuOptions::default() })))),
@@ -54,11 +59,12 @@ fn open(name: &str, seed: Option<u64>) -> Result<Opened, Error> {
 
 impl Engine {
     /// Opens a device by name: `cpu` (the interpreter, as gfx950), `cpu:CHIP` (the interpreter with that chip's wave width and
-    /// limits), `gcn:gfx950` (the AMD code object, executed instruction by instruction). `seed` interleaves
+    /// limits), `gcn:gfx950` (the AMD code object, executed instruction by instruction), `cuda` or `cuda:NUMBER` (an NVIDIA
+    /// GPU). `seed` interleaves
     /// waves at random, the same way for the same seed; without one they run in order.
     ///
     /// # Errors
-    /// [`Error::UnknownDevice`], listing what there is.
+    /// [`Error::UnknownDevice`], listing what there is; [`Error::NoDevice`] where this machine has none.
     pub fn open(name: &str, seed: Option<u64>) -> Result<Self, Error> {
         match open(name, seed)? {
             Opened::Interprets(device) => Ok(Self { device, jit: Jit::new(Interpreter) }),

@@ -46,6 +46,24 @@ pub enum Error {
         /// What there is.
         known: String,
     },
+    /// A device that this machine does not have.
+    #[error("no device {device}: {reason}")]
+    NoDevice {
+        /// The device.
+        device: String,
+        /// Why.
+        reason: String,
+    },
+    /// A driver refused a call, or a kernel that it ran failed.
+    #[error("{device}: {call} {failure}")]
+    Driver {
+        /// The device.
+        device: String,
+        /// The driver's function.
+        call: &'static str,
+        /// Of what, and what the driver says.
+        failure: String,
+    },
     /// The argument struct is not the one that the kernel was traced with.
     #[error("`{kernel}` takes {wanted} arguments, {given} were given")]
     ArgumentCount {

@@ -40,6 +40,14 @@ pub struct ArgBlock {
 }
 
 impl ArgBlock {
+    /// A block of these bytes, laid out by [`Kernel::abi_layout`], for launches without an argument struct. Nothing is
+    /// checked against the kernel; `None` if it is more than any kernel takes.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let mut block = Self { bytes: [0; MAX_BYTES], len: bytes.len() };
+        block.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(block)
+    }
+
     /// The bytes, as the kernel's parameters lay them out.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]

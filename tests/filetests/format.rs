@@ -30,6 +30,7 @@ pub enum Place {
     Target(Target),
     Cpu,
     Gcn,
+    Cuda,
 }
 
 /// Text of the kernel and the line where it begins.
@@ -101,6 +102,14 @@ impl Section {
             code: vec![],
             refused: vec![],
             skips: vec![],
+        }
+    }
+
+    /// The text of a whole kernel, with the number of its first line.
+    pub fn whole(&self) -> Option<(usize, &str)> {
+        match &self.kernel {
+            Kernel::Whole { line, text } => Some((*line, text)),
+            Kernel::Snippet { .. } => None,
         }
     }
 
@@ -277,7 +286,8 @@ fn place(line: usize, text: &str) -> Result<Place, Failure> {
     match text {
         "cpu" => Ok(Place::Cpu),
         "gcn" => Ok(Place::Gcn),
-        name => Ok(Place::Target(name.parse().or_else(|e| fail(line, format!("{e}, or cpu, gcn")))?)),
+        "cuda" => Ok(Place::Cuda),
+        name => Ok(Place::Target(name.parse().or_else(|e| fail(line, format!("{e}, or cpu, gcn, cuda")))?)),
     }
 }
 

@@ -1,14 +1,19 @@
-//! Launches of one kernel on the CPU device and on the executor of AMD code.
+//! Launches of one kernel on the CPU device, on the executor of AMD code and, where there is one, on an NVIDIA GPU.
+
+use std::sync::{Arc, LazyLock};
 
 use lathe_dsl::artifact::Artifact;
 use lathe_dsl::ir::{Kernel, OpNumber, ParamKind, Scalar};
+use lathe_runtime::ArgBlock;
+use lathe_runtime::device::{Cuda, Device};
 use lathe_runtime::gcn::{self, CodeObject, Memory};
 use lathe_runtime::interp::{self, ArgValue, GlobalBuffer, Program};
+use lathe_runtime::jit::{Code, Compiled};
 
 use super::lists::{Content, filler};
 
 /// Instructions after which a launch counts as endless.
-const STEPS: u64 = 20_000_000;
+const STEPS: u64 = 1_000_000;
 
 /// An argument of a launch.
 #[derive(Clone, Debug)]
@@ -83,6 +88,68 @@ pub fn cpu(kernel: &Kernel, program: &Program, args: &[Arg], seed: Option<u64>) 
     Ok(Done { buffers, findings: report.findings.iter().map(ToString::to_string).collect() })
 }
 
+/// The GPU, if this machine has one, for tests; why not, if it has none.
+pub fn gpu() -> Result<&'static Cuda, &'static str> {
+    static GPU: LazyLock<Result<Cuda, String>> = LazyLock::new(|| Cuda::new(0).map_err(|e| e.to_string()));
+    GPU.as_ref().map_err(String::as_str)
+}
+
+/// Runs PTX on the GPU; the error's message, if there is one.
+pub fn cuda(gpu: &Cuda, kernel: &Arc<Kernel>, artifact: &Artifact, args: &[Arg]) -> Result<Done, String> {
+    let mut addresses = vec![];
+    let result = cuda_launch(gpu, kernel, artifact, args, &mut addresses);
+    addresses.iter().for_each(|a| gpu.free(*a));
+    result.map_err(|e| e.to_string())
+}
+
+fn cuda_launch(
+    gpu: &Cuda,
+    kernel: &Arc<Kernel>,
+    artifact: &Artifact,
+    args: &[Arg],
+    addresses: &mut Vec<u64>,
+) -> Result<Done, lathe_runtime::Error> {
+    for (param, arg) in kernel.params.iter().zip(args) {
+        let data = match (param.kind, arg) {
+            (ParamKind::Buffer { elem, len, .. }, Arg::Buffer(content)) => bytes(elem, len, content),
+            _ => vec![],
+        };
+        addresses.push(gpu.alloc(data.len() as u64)?);
+        gpu.write(addresses[addresses.len() - 1], &data)?;
+    }
+    let block = ArgBlock::from_bytes(&arguments(kernel, args, addresses)).expect("a verified kernel's arguments");
+    let code = Code::Object(Box::new(artifact.clone()));
+    let compiled = Compiled::new(kernel.clone(), artifact.target, code, artifact.record.clone());
+    gpu.launch(&compiled, &block)?;
+    let mut buffers = vec![];
+    for (param, address) in kernel.params.iter().zip(addresses) {
+        buffers.push(match param.kind {
+            ParamKind::Buffer { elem, .. } => {
+                let mut data = vec![0; param.kind.buffer_bytes().unwrap_or(0) as usize];
+                gpu.read(*address, &mut data)?;
+                elements(elem, &data)
+            }
+            ParamKind::Scalar(_) => vec![],
+        });
+    }
+    Ok(Done { buffers, findings: vec![] })
+}
+
+/// The argument block of a launch whose buffers lie at these addresses.
+fn arguments(kernel: &Kernel, args: &[Arg], addresses: &[u64]) -> Vec<u8> {
+    let mut arguments = vec![0; kernel.abi_bytes() as usize];
+    for (i, (param, at)) in kernel.params.iter().zip(kernel.abi_layout().0).enumerate() {
+        let value = match args[i] {
+            Arg::Buffer(_) => addresses[i],
+            Arg::Scalar(bits) => bits,
+            Arg::Address { of, plus } => addresses[of].wrapping_add(plus),
+        };
+        let size = param.kind.abi_bytes() as usize;
+        arguments[at as usize..][..size].copy_from_slice(&value.to_le_bytes()[..size]);
+    }
+    arguments
+}
+
 /// Runs a code object; the error's message, with the place in the test, if there is one.
 pub fn gcn(kernel: &Kernel, artifact: &Artifact, args: &[Arg], seed: u64) -> Result<Done, String> {
     let located = |error: gcn::GcnError| {
@@ -108,16 +175,7 @@ pub fn gcn(kernel: &Kernel, artifact: &Artifact, args: &[Arg], seed: u64) -> Res
             _ => 0,
         });
     }
-    let mut arguments = vec![0; kernel.abi_bytes() as usize];
-    for (i, (param, at)) in kernel.params.iter().zip(kernel.abi_layout().0).enumerate() {
-        let value = match args[i] {
-            Arg::Buffer(_) => addresses[i],
-            Arg::Scalar(bits) => bits,
-            Arg::Address { of, plus } => addresses[of].wrapping_add(plus),
-        };
-        let size = param.kind.abi_bytes() as usize;
-        arguments[at as usize..][..size].copy_from_slice(&value.to_le_bytes()[..size]);
-    }
+    let arguments = arguments(kernel, args, &addresses);
     let options = gcn::Options { seed, max_steps: STEPS, ..gcn::Options::default() };
     let launch = &kernel.launch;
     gcn::launch(&object, &artifact.symbol, launch.grid, launch.block, &arguments, &mut memory, &options)

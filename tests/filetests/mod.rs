@@ -7,9 +7,9 @@ mod expression;
 mod format;
 mod itself;
 mod lists;
-mod machine;
+pub mod machine;
 mod reference;
-mod section;
+pub mod section;
 mod snippet;
 mod values;
 
@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+pub use format::Section;
 use format::{Failure, File};
 use section::Outcome;
 
@@ -27,14 +28,15 @@ const FILTER: &str = "LATHE_FILETEST";
 /// Whether lines `TARGET: ?` are filled in.
 const BLESS: &str = "LATHE_BLESS";
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("filetests")
+/// The crate's folder; where the test program was built elsewhere, the environment says where it is here.
+fn here() -> PathBuf {
+    std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from)
 }
 
-/// Paths of all test files, in order.
-fn paths() -> Vec<PathBuf> {
+/// Paths of all test files in a folder, in order.
+fn paths(folder: &str) -> Vec<PathBuf> {
     let mut found = vec![];
-    let mut folders = vec![folder()];
+    let mut folders = vec![here().join(folder)];
     while let Some(folder) = folders.pop() {
         for item in std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display())) {
             let path = item.expect("an entry").path();
@@ -49,21 +51,23 @@ fn paths() -> Vec<PathBuf> {
     found
 }
 
-fn name(path: &Path) -> String {
-    path.strip_prefix(folder()).unwrap_or(path).display().to_string()
-}
-
-/// Reads all files; what is wrong with one is a failure of it.
-fn files(failures: &mut Vec<String>) -> Vec<File> {
+/// Reads all files of a folder beside this one; what is wrong with one is a failure of it.
+pub fn read_folder(folder: &str, failures: &mut Vec<String>) -> Vec<File> {
     let mut files = vec![];
-    for path in paths() {
+    let base = here().join(folder);
+    for path in paths(folder) {
         let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-        match format::read(&path, name(&path), &text) {
+        let name = path.strip_prefix(&base).unwrap_or(&path).display().to_string();
+        match format::read(&path, name.clone(), &text) {
             Ok(file) => files.push(file),
-            Err(Failure { line, message }) => failures.push(format!("{}:{line}: {message}", name(&path))),
+            Err(Failure { line, message }) => failures.push(format!("{name}:{line}: {message}")),
         }
     }
     files
+}
+
+fn files(failures: &mut Vec<String>) -> Vec<File> {
+    read_folder("filetests", failures)
 }
 
 #[test]

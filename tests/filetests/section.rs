@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use lathe_codegen::{Error, Options};
 use lathe_dsl::artifact::Artifact;
 use lathe_dsl::ir::{self, Access, Agreement, FastMath, ParamKind, Type};
 use lathe_dsl::{Target, verify};
+use lathe_runtime::device::Device;
 use lathe_runtime::interp::Program;
 
 use super::code;
@@ -56,6 +58,20 @@ pub fn run(file: &Path, section: &Section) -> Outcome {
     outcome
 }
 
+/// What the verifier and the CPU device say of a whole kernel at each wave width, with one line (its number in the file)
+/// replaced if that is asked for: the refusal, or else the faults and findings of all launches, with the orders of the
+/// waves that are tried; and, of the kernel as it stands, what is wrong with its results. One of a kind is kept.
+pub fn reports(file: &Path, section: &Section, edit: Option<(usize, &str)>) -> Vec<String> {
+    let mut all = vec![];
+    for wave in [64, 32] {
+        let mut one = (Runner { file, section }).reports(wave, edit).unwrap_or_else(|f| vec![f.message]);
+        one.sort();
+        one.dedup();
+        all.extend(one);
+    }
+    all
+}
+
 struct Runner<'a> {
     file: &'a Path,
     section: &'a Section,
@@ -72,9 +88,11 @@ impl<'a> Runner<'a> {
         for Instance { wave, kernel } in &instances {
             let mut judge = None;
             let mut artifact = None;
+            let mut on_gpu = None;
             for target in self.targets().into_iter().filter(|t| t.chip().wave == *wave) {
                 match self.compile(kernel, target, outcome) {
                     Some(made) if target == Target::GFX950 => artifact = Some(made),
+                    Some(made) if machine::gpu().is_ok_and(|gpu| gpu.target() == target) => on_gpu = Some(made),
                     Some(_) => {}
                     None => continue,
                 }
@@ -90,6 +108,9 @@ impl<'a> Runner<'a> {
             }
             if let Some(artifact) = artifact.filter(|_| !self.section.skips(Place::Gcn)) {
                 self.run_gcn(kernel, &artifact, &prepared, outcome);
+            }
+            if let Some(artifact) = on_gpu.filter(|_| !self.section.skips(Place::Cuda)) {
+                self.run_cuda(kernel, &artifact, &prepared, outcome);
             }
         }
         Ok(())
@@ -130,6 +151,42 @@ impl<'a> Runner<'a> {
         let kernel = ir::parse(&text, &self.file.display().to_string())
             .or_else(|e| fail(e.location.line as usize, format!("column {}: {}", e.location.column, e)))?;
         Ok((kernel.wave == wave).then_some(kernel))
+    }
+
+    fn reports(&self, wave: u32, edit: Option<(usize, &str)>) -> Result<Vec<String>, Failure> {
+        let Some((line, text)) = self.section.whole() else { return fail(self.line(), "no whole kernel") };
+        let mut lines: Vec<&str> = text.lines().collect();
+        if let Some((number, replacement)) = edit {
+            lines[number - line] = replacement;
+        }
+        let text = lines.join("\n").replacen("wave any", &format!("wave {wave}"), 1);
+        let text = format!("{}{text}", "\n".repeat(line - 1));
+        let kernel = match ir::parse(&text, &self.file.display().to_string()) {
+            Ok(kernel) if kernel.wave == wave => kernel,
+            Ok(_) => return Ok(vec![]),
+            Err(error) => return Ok(vec![format!("{}: {error}", error.location)]),
+        };
+        let target = if wave == 64 { Target::GFX950 } else { Target::SM_90 };
+        if let Err(refusal) = verify::verify(&kernel, target) {
+            return Ok(vec![refusal.to_string()]);
+        }
+        let program = Program::new(&kernel).or_else(|e| fail(self.line(), e.to_string()))?;
+        let mut reports = vec![];
+        for p in self.prepare(&kernel, wave)? {
+            for seed in CPU_SEEDS {
+                match machine::cpu(&kernel, &program, &p.args, seed) {
+                    Err(fault) => reports.push(fault),
+                    Ok(done) if edit.is_none() => {
+                        let mut outcome = Outcome::default();
+                        self.judge(&kernel, &p, Ok(done), None, Exactness::Bounded, "cpu", &mut outcome);
+                        reports.extend(outcome.failures.into_iter().map(|f| f.message));
+                    }
+                    Ok(done) if done.findings.is_empty() => return Ok(vec![]),
+                    Ok(done) => reports.extend(done.findings),
+                }
+            }
+        }
+        Ok(reports)
     }
 
     /// Targets that the section is about.
@@ -249,6 +306,19 @@ impl<'a> Runner<'a> {
                     break;
                 }
             }
+        }
+    }
+
+    fn run_cuda(&self, kernel: &ir::Kernel, artifact: &Artifact, prepared: &[Prepared<'_>], outcome: &mut Outcome) {
+        let Ok(gpu) = machine::gpu() else { return };
+        let kernel = Arc::new(kernel.clone());
+        for p in prepared.iter().filter(|p| p.launch.fault.is_none()) {
+            let mut done = machine::cuda(gpu, &kernel, artifact, &p.args);
+            if let Ok(done) = &mut done {
+                done.findings.clone_from(&p.launch.findings);
+            }
+            let place = format!("{}:{}", gpu.name(), artifact.target);
+            self.judge(&kernel, p, done, None, Exactness::Bounded, &place, outcome);
         }
     }
 

@@ -7,7 +7,7 @@ use crate::run::command;
 /// LLVM's shared library.
 const LLVM: &str = "libLLVM.so.22.1";
 /// Largest size of the binary, in bytes.
-const LIMIT: u64 = 70_000_000;
+const LIMIT: u64 = 60_000_000;
 
 /// An error unless the binary takes LLVM from its shared library and is small.
 ///

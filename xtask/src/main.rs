@@ -19,6 +19,7 @@ usage: cargo xtask VERB
   demo          install what is missing, build, combine the shards of a decode step on the CPU device
   test          install what is missing; formatting, lints, documentation, all tests
   bless         accept golden IR and the other snapshots as they are now; fill in the file tests' lines `TARGET: ?`
+  exhaustive    every f32 through the conversions to narrow floats and through exp, exp2, log, sin and their like (hours)
   gcn-coverage  hold the instructions of every golden AMD object against those that device gcn executes";
 
 /// Crates that must build, test and document on a machine without LLVM, as they are without their feature `jit`.
@@ -40,6 +41,7 @@ fn main() -> ExitCode {
         "demo" => demo(&mut report),
         "test" => test(&mut report),
         "bless" => bless(&mut report),
+        "exhaustive" => exhaustive(&mut report),
         "gcn-coverage" => gcn_coverage(&mut report),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
@@ -93,6 +95,13 @@ fn test(report: &mut Report) -> Result<(), String> {
 fn bless(report: &mut Report) -> Result<(), String> {
     report.step("Debian packages", setup::install)?;
     report.step("snapshots", || integration_tests("", "always"))
+}
+
+fn exhaustive(report: &mut Report) -> Result<(), String> {
+    report.step("every f32", || {
+        let ignored = ["--package", "lathe-dsl", "--lib", "--", "--ignored", "--nocapture"];
+        hide_llvm(cargo("test").arg("--release").args(ignored)).run()
+    })
 }
 
 fn gcn_coverage(report: &mut Report) -> Result<(), String> {

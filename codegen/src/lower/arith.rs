@@ -21,7 +21,9 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         // All of it in a width that holds operands and result: what is promised of the result then holds of it.
         let ty = self.work_type(&[a, b, result]);
         let operands = [self.get_in(a, ty)?, self.get_in(b, ty)?];
-        let made = if ty.scalar().is_float() {
+        let made = if op == BinaryOp::Div && self.shared_divisors[b.index()] && self.reciprocals() {
+            self.product_with_reciprocal(ty, operands)
+        } else if ty.scalar().is_float() {
             self.float_binary(op, ty, operands)
         } else {
             self.int_binary(op, ty, operands, [a, b, result])
@@ -77,6 +79,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             Op::Fma { a, b, c } => self.fma([*a, *b, *c]),
             Op::Select { condition, on_true, on_false } => self.select(*condition, [*on_true, *on_false], result),
             Op::Convert(x) => self.convert(*x, result),
+            Op::ConvertStochastic(x, random) => self.convert_stochastic(*x, *random, result),
             Op::Bitcast(x) => e.bitcast(self.get(*x)?, e.ty(ty)),
             Op::VectorFrom(elements) => {
                 let whole = self.work_type(&[result]);

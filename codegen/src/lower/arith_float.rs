@@ -4,7 +4,7 @@
 //! rounding changes nothing, and a chip's own `bf16` instructions give the same.
 
 use lathe_dsl::ir::{self, BinaryOp, Family, FastFlags, Predicate, Scalar, UnaryOp};
-use melior::ir::{Attribute, Value, ValueLike};
+use melior::ir::{Value, ValueLike};
 
 use super::Lowering;
 use super::emit::{IntPredicate, Named, Result};
@@ -15,23 +15,14 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         self.kernel.fast_math.of(family)
     }
 
-    fn flags(&self, family: Family, dialect: &str) -> Result<Option<Attribute<'c>>> {
-        let flags = self.licence(family);
-        if flags.is_empty() {
-            return Ok(None);
-        }
-        let names = flags.names().collect::<Vec<_>>().join(", ");
-        self.emit.attribute(&format!("#{dialect}.fastmath<{names}>")).map(Some)
-    }
-
     /// A family's licence as the attribute that `arith` operations carry.
     pub(super) fn arith_flags(&self, family: Family) -> Result<Vec<Named<'c>>> {
-        Ok(self.flags(family, "arith")?.map(|a| ("fastmath", a)).into_iter().collect())
+        self.emit.arith_flags(self.licence(family))
     }
 
     /// A family's licence as the attribute that `llvm` operations carry.
     pub(super) fn llvm_flags(&self, family: Family) -> Result<Vec<Named<'c>>> {
-        Ok(self.flags(family, "llvm")?.map(|a| ("fastmathFlags", a)).into_iter().collect())
+        self.emit.llvm_flags(self.licence(family))
     }
 
     /// Computes in `f32` what is given and wanted in `bf16` or `f16`.
@@ -92,9 +83,8 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             UnaryOp::Sqrt => self.sqrt(ty, v),
             UnaryOp::Rsqrt => self.rsqrt(ty, v),
             UnaryOp::HwExp2 | UnaryOp::HwLog2 | UnaryOp::HwRcp | UnaryOp::HwRsq | UnaryOp::HwSqrt => {
-                let flags = self.llvm_flags(Family::Math)?;
-                let flush = self.kernel.fast_math.flush_subnormals;
-                e.each(ty, v, |x| self.backend.hardware(e, op, x, flush, &flags))
+                let (flush, licence) = (self.kernel.fast_math.flush_subnormals, self.licence(Family::Math));
+                e.each(ty, v, |x| self.backend.hardware(e, op, x, flush, licence))
             }
             op => self.math_unary(op, ty, v),
         }
@@ -138,6 +128,20 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         if ty.scalar() == Scalar::Bf16 { self.in_f32(ty, &operands, divide) } else { divide(ty, &operands) }
     }
 
+    /// Whether divisions by one divisor may become one reciprocal and products. Where quotients may be approximate LLVM makes
+    /// a reciprocal of each; of exact ones it shares none on these targets.
+    pub(super) fn reciprocals(&self) -> bool {
+        let licence = self.licence(Family::Arith);
+        licence.has(FastFlags::ARCP) && !licence.has(FastFlags::AFN)
+    }
+
+    /// `a · (1 / b)`; LLVM keeps one of equal reciprocals.
+    pub(super) fn product_with_reciprocal(&self, ty: ir::Type, [a, b]: [Value<'c, 'a>; 2]) -> Result<Value<'c, 'a>> {
+        let e = &self.emit;
+        let reciprocal = self.quotient(Family::Arith, ty, [e.float_constant(ty, 1.0)?, b])?;
+        e.value("arith.mulf", &[a, reciprocal], e.ty(ty), &self.arith_flags(Family::Arith)?)
+    }
+
     /// `bf16` as the upper half of an `f32`, a signaling NaN too.
     fn bf16_bits_to_f32(&self, ty: ir::Type, v: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
         let (e, word) = (&self.emit, ty.with_scalar(Scalar::U32));
@@ -166,6 +170,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             BinaryOp::Sub => arith("arith.subf", Family::Arith),
             BinaryOp::Mul => arith("arith.mulf", Family::Arith),
             BinaryOp::Div => self.quotient(Family::Arith, ty, operands),
+            BinaryOp::DivFloor => self.float_unary(UnaryOp::Floor, ty, self.quotient(Family::Arith, ty, operands)?),
             BinaryOp::Maximum | BinaryOp::Minimum => {
                 let name = if op == BinaryOp::Maximum { "arith.maximumf" } else { "arith.minimumf" };
                 let flags = self.arith_flags(Family::Extrema)?;

@@ -96,6 +96,9 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
     }
 
     fn fence_at(&self, e: &Emitter<'c, 'a>, order: Ordering, scope: Scope) -> Result<()> {
+        if self.backend.is_ordered_within(scope) {
+            return e.compiler_barrier();
+        }
         let attributes = [("ordering", order.attribute(e)), ("syncscope", e.string(self.backend.sync_scope(scope)))];
         e.op("llvm.fence", &[], &[], &attributes).map(drop)
     }
@@ -216,10 +219,22 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         order: Order,
         scope: Scope,
     ) -> Result<Value<'c, 'a>> {
-        let (e, ty) = (&self.emit, self.kernel.ty(value));
+        self.cas_at(&self.emit, self.get(pointer)?, [expected, value], ordering(order), scope)
+    }
+
+    /// The same at a place.
+    pub(super) fn cas_at(
+        &self,
+        e: &Emitter<'c, 'a>,
+        pointer: Value<'c, 'a>,
+        [expected, value]: [ir::Value; 2],
+        order: Ordering,
+        scope: Scope,
+    ) -> Result<Value<'c, 'a>> {
+        let ty = self.kernel.ty(value);
         let bits = e.int(ty.bytes() * 8);
-        let operands = [self.get(pointer)?, e.bitcast(self.get(expected)?, bits)?, e.bitcast(self.get(value)?, bits)?];
-        let old = self.ordered(e, ordering(order), scope, |order| {
+        let operands = [pointer, e.bitcast(self.get(expected)?, bits)?, e.bitcast(self.get(value)?, bits)?];
+        let old = self.ordered(e, order, scope, |order| {
             let attributes = [
                 ("success_ordering", order.attribute(e)),
                 ("failure_ordering", order.of_failure().attribute(e)),

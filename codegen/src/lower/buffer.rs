@@ -76,7 +76,7 @@ pub struct BufferAccess<'c, 'a> {
     pub scalar: Option<(Value<'c, 'a>, u64)>,
     /// Where false, there is no access.
     pub mask: Option<Value<'c, 'a>>,
-    /// Bytes accessed: 1, 2, 4, 8 or 16.
+    /// Bytes accessed: 1, 2, 4, 8, 12 or 16; of a scalar load up to 64.
     pub bytes: u32,
     /// A power of two that divides every byte offset there can be.
     pub divisor: u64,
@@ -123,7 +123,8 @@ impl<'c, 'a> BufferAccess<'c, 'a> {
     /// Whether an access may begin inside the buffer and end outside it.
     pub fn straddles(&self) -> bool {
         let (bytes, extent) = (u64::from(self.bytes), &self.buffer.extent);
-        self.divisor < bytes || extent.min != extent.max || !extent.max.is_multiple_of(bytes)
+        let rest = extent.max % self.divisor;
+        self.divisor < bytes || extent.min != extent.max || (rest != 0 && rest < bytes)
     }
 
     /// The condition under which the access ends within its buffer; `None` if it always does.
@@ -218,6 +219,23 @@ pub fn store_if<'c, 'a>(
     }
 }
 
+/// An atomic operation that carries a hint.
+pub enum Hinted<'r, 'c, 'a> {
+    /// A read-modify-write.
+    Rmw(&'r Rmw<'c, 'a>),
+    /// A compare-and-swap of bits.
+    Cas {
+        /// What must be there.
+        expected: Value<'c, 'a>,
+        /// What is stored then.
+        value: Value<'c, 'a>,
+        /// Type of the element.
+        ty: IrType,
+        /// Among whom.
+        scope: Scope,
+    },
+}
+
 /// The operands that place a buffer access.
 pub(super) struct Place {
     pub buffer: ir::Value,
@@ -284,7 +302,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             mask: place.mask.map(|m| self.get(m)).transpose()?,
             bytes,
             divisor,
-            align: divisor.min(buffer.align).min(1 << bytes.trailing_zeros()),
+            align: divisor.min(buffer.align).min(u64::from(bytes.next_power_of_two())),
             cache: place.cache,
         })
     }
@@ -328,12 +346,71 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         let atomic = |e: &Emitter<'c, 'a>| {
             let pointer = access.address(e)?;
             let rmw = Rmw { op, pointer, space: ir::Space::Global, value: operand, ty, scope };
-            self.rmw_at(e, rmw, Ordering::Monotonic)
+            match access.cache.nontemporal {
+                true => match self.backend.hinted_atomic(e, &access, Hinted::Rmw(&rmw))? {
+                    Some(old) => Ok(old),
+                    None => self.rmw_at(e, rmw, Ordering::Monotonic),
+                },
+                false => self.rmw_at(e, rmw, Ordering::Monotonic),
+            }
         };
         match access.permitted(e)? {
             None => atomic(e),
             Some(condition) => e.branch(condition, operand.r#type(), atomic, |e| e.constant(ty, 0)),
         }
+    }
+
+    /// Compare-and-swap of a buffer's element; zero where there is no access.
+    pub(super) fn buffer_atomic_cas(
+        &self,
+        place: &Place,
+        expected: ir::Value,
+        value: ir::Value,
+        scope: Scope,
+    ) -> Result<Value<'c, 'a>> {
+        let (e, ty) = (&self.emit, self.kernel.ty(value));
+        let access = self.access(place, ty, ty.bytes())?;
+        let swap = |e: &Emitter<'c, 'a>| {
+            if access.cache.nontemporal {
+                let bits = e.int(ty.bytes() * 8);
+                let [expected, value] = [self.get(expected)?, self.get(value)?];
+                let words =
+                    Hinted::Cas { expected: e.bitcast(expected, bits)?, value: e.bitcast(value, bits)?, ty, scope };
+                if let Some(old) = self.backend.hinted_atomic(e, &access, words)? {
+                    return e.bitcast(old, e.ty(ty));
+                }
+            }
+            self.cas_at(e, access.address(e)?, [expected, value], Ordering::Monotonic, scope)
+        };
+        match access.permitted(e)? {
+            None => swap(e),
+            Some(condition) => e.branch(condition, e.ty(ty), swap, |e| e.constant(ty, 0)),
+        }
+    }
+
+    /// Load that is the same in all lanes, from memory that nobody writes; zeros outside the buffer. `uniform` if the operands
+    /// are known to be, else they are the first lane's.
+    pub(super) fn s_buffer_load(&self, place: &Place, ty: IrType, uniform: bool) -> Result<Value<'c, 'a>> {
+        let e = &self.emit;
+        let mut access = self.access(place, ty, ty.bytes())?;
+        if access.bounds() == Bounds::Outside {
+            return e.constant(ty, 0);
+        }
+        // Anything else is reported on `cpu`.
+        access.align = access.align.max(4);
+        if !uniform {
+            let bits = access.offset_bits;
+            let words = pieces(e, access.offset, bits / 8, 4)?;
+            let first = self.backend.read_first_lane(&self.lanes(), &words)?;
+            access.offset = e.bitcast(joined(e, &first, bits / 8)?, e.int(bits))?;
+        }
+        let words = match ty.lanes() {
+            1 => e.int(32),
+            n => Type::vector(&[u64::from(n)], e.int(32)),
+        };
+        let permitted = access.permitted(e)?;
+        let loaded = load_if(e, permitted, words, |e| self.backend.scalar_load(e, &access, words))?;
+        e.bitcast(loaded, e.ty(ty))
     }
 
     /// Copy from a buffer to LDS, every lane to its own place behind the pointer.
@@ -342,7 +419,8 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         let elem = IrType::Scalar(self.kernel.ty(pointer).scalar());
         let access = self.access(place, elem, bytes)?;
         let pointer = self.get(pointer)?;
-        if access.bounds() != Bounds::Outside && self.backend.copy_to_lds(e, &access, pointer)? {
+        let at = self.lanes();
+        if access.bounds() != Bounds::Outside && self.backend.copy_to_lds(&at, &access, pointer, self.copies_apart)? {
             return Ok(());
         }
         let ty = carrier(e, bytes);
@@ -350,7 +428,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             Bounds::Outside => e.zeros(ty)?,
             _ => self.backend.buffer_load(e, &access, ty)?,
         };
-        let lane = self.backend.lane_id(&self.lanes())?;
+        let lane = self.backend.lane_id(&at)?;
         let at = e.gep(pointer, GepIndex::Value(scale(e, lane, bytes)?), e.int(8))?;
         e.store(loaded, at, u64::from(bytes))
     }

@@ -57,6 +57,10 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
                 let [result] = inst.results[..] else { return Err(blame("has not one result".into())) };
                 self.make_buffer(result, *address, *bytes).map_err(blame)
             }
+            Op::WaitAsyncMark(n) if self.copies_to_lds => {
+                let outstanding = self.marks.outstanding(inst.number);
+                self.backend.wait_asyncmark(&self.lanes(), *n, outstanding).map_err(blame)
+            }
             op if inst.results.is_empty() => self.effect(op).map_err(blame),
             op => {
                 let [result] = inst.results[..] else { return Err(blame("has not one result".into())) };
@@ -93,7 +97,10 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             }
             Op::Barrier => e.op("gpu.barrier", &[], &[], &[]).map(drop),
             Op::Fence { order, scope } => self.fence(*order, *scope),
-            Op::Drain { scope } => backend.drain(e, *scope),
+            Op::Drain { scope } => backend.drain(&self.lanes(), *scope, self.copies_to_lds),
+            Op::AsyncMark if self.copies_to_lds => backend.asyncmark(e),
+            // Without copies there is nothing to wait for.
+            Op::AsyncMark | Op::WaitAsyncMark(_) => Ok(()),
             Op::SWaitcnt { vmcnt, lgkmcnt, expcnt } => self.s_waitcnt(*vmcnt, *lgkmcnt, *expcnt),
             Op::SSleep(amount) => backend.s_sleep(e, *amount),
             Op::SSetprio(level) => backend.s_setprio(e, *level),
@@ -113,9 +120,16 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             Op::PtrAdd(pointer, count) => self.pointer_add(*pointer, *count),
             Op::PtrCast(pointer) => self.get(*pointer),
             Op::BufferPtr(buffer) => self.buffer(*buffer).map(|b| b.pointer),
-            Op::IntToPtr(address) => e.value("llvm.inttoptr", &[self.get(*address)?], e.ty(ty), &[]),
-            Op::PtrToInt(pointer) => e.value("llvm.ptrtoint", &[self.get(*pointer)?], e.int(64), &[]),
+            Op::IntToPtr(address) => match ty {
+                ir::Type::Ptr(ir::Space::Lds, _) => self.lds_pointer(self.get(*address)?),
+                _ => e.value("llvm.inttoptr", &[self.get(*address)?], e.ty(ty), &[]),
+            },
+            Op::PtrToInt(pointer) => match self.space(*pointer)? {
+                ir::Space::Lds => self.lds_address(self.get(*pointer)?),
+                ir::Space::Global => e.value("llvm.ptrtoint", &[self.get(*pointer)?], e.int(64), &[]),
+            },
             Op::PtrLoad { pointer, memory } => self.pointer_load(*pointer, *memory, ty),
+            Op::LdsReadTr { pointer, bits } => self.lds_read_tr(*pointer, *bits, ty),
             Op::AtomicRmw { op, pointer, value, order, scope } => {
                 self.atomic_rmw(*op, *pointer, *value, *order, *scope)
             }
@@ -133,16 +147,23 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
                 };
                 self.buffer_load(&place, *fill, ty)
             }
-            Op::BufferAtomic { kind, value, buffer, offset, unit, mask, scope } => {
-                let place = Place {
-                    buffer: *buffer,
-                    offset: *offset,
-                    unit: *unit,
-                    scalar: None,
-                    mask: *mask,
-                    cache: ir::Cache::default(),
-                };
+            Op::SBufferLoad { buffer, offset, unit } => {
+                let cache = ir::Cache::default();
+                let (buffer, offset, unit) = (*buffer, *offset, *unit);
+                let uniform = self.uniform.holds(buffer) && self.uniform.holds(offset);
+                self.s_buffer_load(&Place { buffer, offset, unit, scalar: None, mask: None, cache }, ty, uniform)
+            }
+            Op::BufferAtomic { kind, value, buffer, offset, unit, scalar, mask, nontemporal, scope } => {
+                let cache = ir::Cache { nontemporal: *nontemporal, ..ir::Cache::default() };
+                let (buffer, offset, unit, scalar, mask) = (*buffer, *offset, *unit, *scalar, *mask);
+                let place = Place { buffer, offset, unit, scalar, mask, cache };
                 self.buffer_atomic(&place, kind.0, *value, *scope)
+            }
+            Op::BufferAtomicCas { expected, value, buffer, offset, unit, scalar, mask, nontemporal, scope } => {
+                let cache = ir::Cache { nontemporal: *nontemporal, ..ir::Cache::default() };
+                let (buffer, offset, unit, scalar, mask) = (*buffer, *offset, *unit, *scalar, *mask);
+                let place = Place { buffer, offset, unit, scalar, mask, cache };
+                self.buffer_atomic_cas(&place, *expected, *value, *scope)
             }
             Op::LaneShuffle { op, value, amount, width } => self.lane_shuffle(*op, *value, *amount, *width),
             Op::Butterfly { op, value, offset, width } => self.butterfly(*op, *value, *offset, *width, result),

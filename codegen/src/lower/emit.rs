@@ -12,7 +12,7 @@ use melior::ir::{
     Attribute, Block, BlockLike, BlockRef, Identifier, Location, Region, RegionLike, Type, TypeLike, Value, ValueLike,
 };
 
-use lathe_dsl::ir;
+use lathe_dsl::ir::{self, FastFlags};
 
 /// Why lowering stopped; [`super::Lowering`] adds the operation to blame.
 pub type Result<T> = std::result::Result<T, String>;
@@ -289,6 +289,24 @@ impl<'c, 'a> Emitter<'c, 'a> {
         flags: &[Named<'c>],
     ) -> Result<Value<'c, 'a>> {
         self.intrinsic(&self.overloaded(name, ty), operands, self.ty(ty), flags)
+    }
+
+    /// Licences as the attribute that `llvm` operations carry.
+    pub fn llvm_flags(&self, flags: FastFlags) -> Result<Vec<Named<'c>>> {
+        self.flags("fastmathFlags", "llvm", flags)
+    }
+
+    /// Licences as the attribute that `arith` operations carry.
+    pub fn arith_flags(&self, flags: FastFlags) -> Result<Vec<Named<'c>>> {
+        self.flags("fastmath", "arith", flags)
+    }
+
+    fn flags(&self, key: &'static str, dialect: &str, flags: FastFlags) -> Result<Vec<Named<'c>>> {
+        if flags.is_empty() {
+            return Ok(vec![]);
+        }
+        let names = flags.names().collect::<Vec<_>>().join(", ");
+        Ok(vec![(key, self.attribute(&format!("#{dialect}.fastmath<{names}>"))?)])
     }
 
     /// A call of an LLVM intrinsic by its full name.

@@ -3,13 +3,14 @@
 use std::cell::{Cell, RefCell};
 
 use lathe_dsl::ir::{self, BinaryOp, Family, FastFlags, Scalar, UnaryOp};
-use lathe_dsl::math::{self, Arith, Values};
+use lathe_dsl::math::{self, Arith, Hardware, Values};
 use lathe_dsl::target::Generation;
 use lathe_dsl::{Arch, target::Chip};
 use melior::ir::Value;
 
 use super::Lowering;
 use super::emit::{Emitter, IntPredicate, Result};
+use crate::target::Backend;
 
 const F32: ir::Type = ir::Type::Scalar(Scalar::F32);
 const U32: ir::Type = ir::Type::Scalar(Scalar::U32);
@@ -19,7 +20,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
     pub(super) fn math_unary(&self, op: UnaryOp, ty: ir::Type, v: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
         self.math_on(ty, &[v], |x| match self.approximation(op, x[0])? {
             Some(v) => Ok(v),
-            None => self.expand(|a| math::unary(op, a, Some(x[0]))).ok_or(format!("`{op}` has no expansion"))?,
+            None => self.expand(|e| math::unary(op, e, Some(x[0])))?.ok_or(format!("`{op}` has no expansion")),
         })
     }
 
@@ -31,7 +32,15 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         operands: [Value<'c, 'a>; 2],
     ) -> Result<Value<'c, 'a>> {
         self.math_on(ty, &operands, |x| {
-            self.expand(|a| math::binary(op, a, Some(x[0]), Some(x[1]))).ok_or(format!("`{op}` has no expansion"))?
+            let [a, b] = [Some(x[0]), Some(x[1])];
+            let short = match self.licence(Family::Math).has(FastFlags::AFN) {
+                true => self.expand(|e| math::approximate_binary(op, e, a, b))?,
+                false => None,
+            };
+            match short.map_or_else(|| self.expand(|e| math::binary(op, e, a, b)), |v| Ok(Some(v)))? {
+                Some(v) => Ok(v),
+                None => Err(format!("`{op}` has no expansion")),
+            }
         })
     }
 
@@ -51,8 +60,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         e.gather(ty, &(0..ty.lanes() as usize).map(row).collect::<Result<Vec<_>>>()?)
     }
 
-    /// The chip's own approximation, where the kernel allows one and the chip has it. `tanh`, `erf` and `pow` have none
-    /// on every chip; they stay expansions.
+    /// The chip's own approximation, or a few steps around such, where the kernel allows it.
     fn approximation(&self, op: UnaryOp, x: Value<'c, 'a>) -> Result<Option<Value<'c, 'a>>> {
         if !self.licence(Family::Math).has(FastFlags::AFN) {
             return Ok(None);
@@ -67,33 +75,63 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             UnaryOp::Log2 => hardware(UnaryOp::HwLog2, x)?,
             UnaryOp::Log => times(hardware(UnaryOp::HwLog2, x)?, std::f32::consts::LN_2)?,
             UnaryOp::Sin | UnaryOp::Cos => {
-                let (flush, flags) = (self.kernel.fast_math.flush_subnormals, self.llvm_flags(Family::Math)?);
-                self.backend.hardware(e, op, x, flush, &flags)?
+                let (flush, licence) = (self.kernel.fast_math.flush_subnormals, self.licence(Family::Math));
+                self.backend.hardware(e, op, x, flush, licence)?
             }
-            _ => return Ok(None),
+            UnaryOp::Tanh if self.backend.has_tanh() => {
+                e.float_intrinsic("llvm.tanh", F32, &[x], &self.llvm_flags(Family::Math)?)?
+            }
+            op => return self.expand(|e| math::approximate_unary(op, e, Some(x))),
         }))
     }
 
     /// Writes an expansion at the current place; `None` if there is none.
-    fn expand(&self, f: impl FnOnce(&Expand<'c, 'a>) -> Option<V<'c, 'a>>) -> Option<Result<Value<'c, 'a>>> {
-        let place = Expand { emit: Cell::new(self.emit), chip: self.backend.chip(), error: RefCell::new(None) };
-        let made = f(&place)?;
-        Some(made.ok_or_else(|| place.error.into_inner().unwrap_or_else(|| "an expansion failed".into())))
+    fn expand(&self, f: impl FnOnce(&Expand<'c, 'a, '_>) -> Option<V<'c, 'a>>) -> Result<Option<Value<'c, 'a>>> {
+        let place = Expand {
+            emit: Cell::new(self.emit),
+            chip: self.backend.chip(),
+            backend: self.backend,
+            flush: self.kernel.fast_math.flush_subnormals,
+            licence: self.licence(Family::Math),
+            error: RefCell::new(None),
+        };
+        let Some(made) = f(&place) else { return Ok(None) };
+        made.map(Some).ok_or_else(|| place.error.into_inner().unwrap_or_else(|| "an expansion failed".into()))
     }
 }
 
 /// A value, or nothing once something has failed.
 type V<'c, 'a> = Option<Value<'c, 'a>>;
 
-/// Writes the steps of an expansion as plain operations without a flag, so that none of them is contracted.
-struct Expand<'c, 'a> {
+/// Writes the steps of an expansion as plain operations without a flag, so that none of them is contracted; only the chip's own
+/// approximations carry the kernel's licence.
+struct Expand<'c, 'a, 'r> {
     emit: Cell<Emitter<'c, 'a>>,
     chip: &'static Chip,
+    backend: &'r dyn Backend,
+    flush: bool,
+    licence: FastFlags,
     /// What failed first.
     error: RefCell<Option<String>>,
 }
 
-impl<'c, 'a> Expand<'c, 'a> {
+impl<'c, 'a> Hardware for Expand<'c, 'a, '_> {
+    fn hw_exp2(&self, x: Self::F) -> Self::F {
+        self.hardware(UnaryOp::HwExp2, x)
+    }
+    fn hw_log2(&self, x: Self::F) -> Self::F {
+        self.hardware(UnaryOp::HwLog2, x)
+    }
+    fn hw_rcp(&self, x: Self::F) -> Self::F {
+        self.hardware(UnaryOp::HwRcp, x)
+    }
+}
+
+impl<'c, 'a> Expand<'c, 'a, '_> {
+    fn hardware(&self, op: UnaryOp, x: V<'c, 'a>) -> V<'c, 'a> {
+        self.step([x], |e, [x]| self.backend.hardware(e, op, x, self.flush, self.licence))
+    }
+
     /// Runs a step on values that are there.
     fn step<const N: usize>(
         &self,
@@ -138,7 +176,7 @@ impl<'c, 'a> Expand<'c, 'a> {
     }
 }
 
-impl<'c, 'a> Arith for Expand<'c, 'a> {
+impl<'c, 'a> Arith for Expand<'c, 'a, '_> {
     type F = V<'c, 'a>;
     type I = V<'c, 'a>;
     type B = V<'c, 'a>;

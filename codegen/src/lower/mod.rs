@@ -14,12 +14,15 @@ mod call;
 mod control;
 pub mod emit;
 pub mod lanes;
+mod marks;
 mod math;
 pub mod memory;
 pub mod native;
 mod params;
 mod pointer;
 mod sched;
+mod stochastic;
+mod transpose;
 mod uniform;
 mod words;
 
@@ -31,10 +34,11 @@ use melior::Context;
 use melior::dialect::llvm;
 use melior::ir::attribute::{ArrayAttribute, TypeAttribute};
 use melior::ir::r#type::FunctionType;
-use melior::ir::{Location, Module, Value};
+use melior::ir::{Attribute, Location, Module, Value};
 
 use self::buffer::Buffer;
 use self::emit::{Emitter, GLOBAL, Result};
+use self::marks::Marks;
 use self::uniform::Uniform;
 use crate::target::Backend;
 
@@ -73,6 +77,13 @@ pub struct Lowering<'c, 'a, 'k> {
     facts: Facts,
     uniform: Uniform,
     constants: Vec<Option<u64>>,
+    /// Values by which `f32` is divided several times in one block.
+    shared_divisors: Vec<bool>,
+    marks: Marks,
+    /// What copies to LDS that no load waits for by itself have in common; see [`memory::scope_of_copies`].
+    copies_apart: Option<Attribute<'c>>,
+    /// Whether the kernel copies to LDS.
+    copies_to_lds: bool,
     /// Whether every lane of a wave surely runs at the current place.
     whole: bool,
     /// Copies of the current place that loops around it became.
@@ -94,13 +105,19 @@ pub fn lower<'c: 'a, 'a>(
     let name = [("sym_name", top.string(&kernel.name))];
     let gpu_module = top.enter(top.op_with_regions("gpu.module", &[], &[], &name, 1)?, 0, &[])?;
 
+    let facts = Facts::of(kernel);
+    let marks = Marks::of(kernel, &facts, |bytes| backend.counts_copies(bytes));
     let mut lowering = Lowering {
         emit: gpu_module,
         kernel,
         backend,
-        facts: Facts::of(kernel),
+        copies_apart: memory::scope_of_copies(&top, kernel, &marks)?,
+        copies_to_lds: memory::copies_to_lds(kernel),
+        marks,
+        facts,
         uniform: Uniform::of(kernel),
         constants: uniform::constants(kernel),
+        shared_divisors: uniform::shared_divisors(kernel),
         whole: true,
         copies: 1,
         file,

@@ -95,14 +95,15 @@ impl Talk {
                 talk.addressed.insert(*buffer);
                 talk.publishes = true;
             }
-            Op::BufferAtomic { buffer, .. } => {
+            Op::BufferAtomic { buffer, .. } | Op::BufferAtomicCas { buffer, .. } => {
                 talk.addressed.insert(*buffer);
                 talk.publishes = true;
             }
             Op::BufferPtr(buffer) => {
                 talk.addressed.insert(*buffer);
             }
-            Op::IntToPtr(_) | Op::MakeBuffer { .. } => talk.raw = true,
+            Op::IntToPtr(_) => talk.raw |= inst.results.iter().any(global),
+            Op::MakeBuffer { .. } => talk.raw = true,
             Op::Native { forms, .. } => talk.hears |= forms.iter().any(|f| f.effects),
             Op::Drain { .. } | Op::SWaitcnt { .. } => talk.publishes = true,
             Op::Barrier => talk.meets = true,

@@ -45,6 +45,11 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         if memory.nontemporal {
             attributes.push(("nontemporal", e.unit()));
         }
+        if let (Some(copies), Order::Plain, false, Ok(Space::Lds)) =
+            (self.copies_apart, memory.order, memory.volatile, self.space(pointer))
+        {
+            attributes.push(("noalias_scopes", copies));
+        }
         if memory.order != Order::Plain {
             attributes.push(("ordering", ordering(memory.order).attribute(e)));
             attributes.push(("syncscope", e.string(self.backend.sync_scope(memory.scope))));

@@ -3,7 +3,9 @@
 //! NVIDIA's lane operations name the lanes that take part: all of them where control flow is uniform, else whichever are
 //! active. What is not known to be uniform is not.
 
-use lathe_dsl::ir::{Block, Kernel, Op, Type, Value};
+use std::collections::HashSet;
+
+use lathe_dsl::ir::{BinaryOp, Block, Kernel, Op, Scalar, Type, Value};
 
 /// For every value, whether all lanes of a wave surely hold the same one.
 pub struct Uniform(Vec<bool>);
@@ -26,41 +28,17 @@ impl Uniform {
 
     fn block(&mut self, block: &Block) {
         for inst in &block.insts {
-            let all = inst.op.operands().into_iter().all(|v| self.holds(v));
             let uniform = match &inst.op {
-                Op::Const(_)
-                | Op::BlockId(_)
-                | Op::LdsBase(_)
-                | Op::ReadFirstLane(_)
-                | Op::ReadLane(..)
-                | Op::Ballot(_) => true,
-                Op::Unary(..)
-                | Op::Binary(..)
-                | Op::Compare(..)
-                | Op::Fma { .. }
-                | Op::Select { .. }
-                | Op::Convert(_)
-                | Op::Bitcast(_)
-                | Op::VectorFrom(_)
-                | Op::Extract(..)
-                | Op::ExtractAt(..)
-                | Op::Shuffle { .. }
-                | Op::Reduce(..)
-                | Op::PtrAdd(..)
-                | Op::PtrCast(_)
-                | Op::BufferPtr(_)
-                | Op::IntToPtr(_)
-                | Op::PtrToInt(_)
-                | Op::MakeBuffer { .. }
-                | Op::Opaque(_)
-                | Op::Expect { .. } => all,
+                Op::BlockId(_) | Op::ReadFirstLane(_) | Op::ReadLane(..) | Op::SBufferLoad { .. } | Op::Ballot(_) => {
+                    true
+                }
                 Op::For { lo, body, .. } => {
                     if let Some(index) = body.params.first() {
                         self.0[index.index()] = self.holds(*lo);
                     }
                     false
                 }
-                _ => false,
+                op => op.kind().follows_from_operands() && op.operands().into_iter().all(|v| self.holds(v)),
             };
             for nested in inst.op.blocks() {
                 self.block(nested);
@@ -68,6 +46,27 @@ impl Uniform {
             for r in &inst.results {
                 self.0[r.index()] = uniform;
             }
+        }
+    }
+}
+
+/// Divisors of several `f32` divisions of one block, by value.
+pub fn shared_divisors(kernel: &Kernel) -> Vec<bool> {
+    let mut shared = vec![false; kernel.values.len()];
+    divisors(kernel, &kernel.body, &mut shared);
+    shared
+}
+
+fn divisors(kernel: &Kernel, block: &Block, shared: &mut [bool]) {
+    let mut seen = HashSet::new();
+    for inst in &block.insts {
+        if let Op::Binary(BinaryOp::Div, _, b) = inst.op
+            && kernel.ty(b).scalar() == Scalar::F32
+        {
+            shared[b.index()] |= !seen.insert(b);
+        }
+        for nested in inst.op.blocks() {
+            divisors(kernel, nested, shared);
         }
     }
 }

@@ -4,14 +4,14 @@ mod amdgpu;
 mod nvptx;
 
 use lathe_dsl::artifact::Resources;
-use lathe_dsl::ir::{Axis, Kernel, Scalar, Scope, ShuffleOp, UnaryOp};
+use lathe_dsl::ir::{Axis, FastFlags, Kernel, Scalar, Scope, ShuffleOp, UnaryOp};
 use lathe_dsl::target::Chip;
 use lathe_dsl::{Arch, Target};
-use melior::ir::{Type, Value};
+use melior::ir::{Attribute, Type, Value};
 
 use crate::lower::Blame;
 use crate::lower::atomic::Rmw;
-use crate::lower::buffer::{BufferAccess, Extent};
+use crate::lower::buffer::{BufferAccess, Extent, Hinted};
 use crate::lower::emit::{Emitter, Named, Result};
 use crate::lower::lanes::{Amount, Lanes};
 
@@ -39,6 +39,9 @@ pub trait Backend: Sync {
 
     /// LLVM's name of a scope.
     fn sync_scope(&self, scope: Scope) -> &'static str;
+
+    /// Whether accesses within this scope are in order by themselves, and LLVM has no fence for it.
+    fn is_ordered_within(&self, scope: Scope) -> bool;
 
     /// Whether atomic read-modify-writes are to be relaxed, with fences around them for their order.
     fn orders_atomics_by_fences(&self) -> bool;
@@ -77,12 +80,31 @@ pub trait Backend: Sync {
         value: Value<'c, 'a>,
     ) -> Result<()>;
 
-    /// Copies from a buffer to LDS, past the registers; `false` if the chip cannot, and nothing was emitted.
-    fn copy_to_lds<'c, 'a>(
+    /// Loads words that are the same in all lanes, from memory that nobody writes; only where the access lies in the buffer.
+    fn scalar_load<'c, 'a>(
         &self,
         e: &Emitter<'c, 'a>,
         access: &BufferAccess<'c, 'a>,
+        words: Type<'c>,
+    ) -> Result<Value<'c, 'a>>;
+
+    /// A relaxed atomic on a buffer's element with its hint, where the access lies in the buffer; `None` if the target has
+    /// no form for it, and nothing was emitted.
+    fn hinted_atomic<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        access: &BufferAccess<'c, 'a>,
+        atomic: Hinted<'_, 'c, 'a>,
+    ) -> Result<Option<Value<'c, 'a>>>;
+
+    /// Copies from a buffer to LDS, past the registers; `false` if the chip cannot, and nothing was emitted. `scope` is the
+    /// copies' alias scope if they have one.
+    fn copy_to_lds<'c, 'a>(
+        &self,
+        at: &Lanes<'_, 'c, 'a>,
+        access: &BufferAccess<'c, 'a>,
         pointer: Value<'c, 'a>,
+        scope: Option<Attribute<'c>>,
     ) -> Result<bool>;
 
     // Lanes
@@ -130,10 +152,28 @@ pub trait Backend: Sync {
     /// Bytes of `a` (4 to 7) and `b` (0 to 3), named by a selector of bytes below 8.
     fn perm_b32<'c, 'a>(&self, e: &Emitter<'c, 'a>, operands: [Value<'c, 'a>; 3]) -> Result<Value<'c, 'a>>;
 
+    /// A transposing read of LDS with elements of `bits` bits by one instruction: 64 bits, of 6-bit elements 96; `None` if the
+    /// chip has none.
+    fn transposing_read<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        pointer: Value<'c, 'a>,
+        bits: u32,
+    ) -> Result<Option<Value<'c, 'a>>>;
+
     // Waiting
 
-    /// Waits for the wave's stores and copies.
-    fn drain(&self, e: &Emitter<'_, '_>, scope: Scope) -> Result<()>;
+    /// Waits for the stores, and if there are `copies` for those.
+    fn drain(&self, at: &Lanes<'_, '_, '_>, scope: Scope, copies: bool) -> Result<()>;
+
+    /// Whether a copy to LDS of so many bytes a lane is one instruction that is waited for by counting.
+    fn counts_copies(&self, bytes: u32) -> bool;
+
+    /// Ends a group of copies to LDS.
+    fn asyncmark(&self, e: &Emitter<'_, '_>) -> Result<()>;
+
+    /// Waits for all groups but the newest `n`; where copies are counted, until `outstanding` are left, if there are any.
+    fn wait_asyncmark(&self, at: &Lanes<'_, '_, '_>, n: u32, outstanding: Option<u32>) -> Result<()>;
 
     /// Sleeps for about 64 times so many cycles.
     fn s_sleep(&self, e: &Emitter<'_, '_>, amount: u32) -> Result<()>;
@@ -167,15 +207,18 @@ pub trait Backend: Sync {
     // Arithmetic.
 
     /// The chip's own instruction for a `hw_…` operation, or for an approximate sine or cosine, of one `f32`; `flush` allows
-    /// it to flush subnormals, `flags` are what the operation carries.
+    /// it to flush subnormals, `licence` is what the operation carries.
     fn hardware<'c, 'a>(
         &self,
         e: &Emitter<'c, 'a>,
         op: UnaryOp,
         x: Value<'c, 'a>,
         flush: bool,
-        flags: &[Named<'c>],
+        licence: FastFlags,
     ) -> Result<Value<'c, 'a>>;
+
+    /// Whether LLVM makes one instruction of an approximate hyperbolic tangent of `f32`.
+    fn has_tanh(&self) -> bool;
 
     /// An `f32` or `f64` as a 32-bit integer by one instruction: rounded towards 0, saturated, 0 of a NaN. `None` if there is
     /// none.

@@ -275,7 +275,22 @@ fn copies_to_lds_bypass_the_registers_where_the_chip_can() {
     has(&asm(Target::GFX942, sixteen), &["buffer_load_dwordx4", "ds_write_b128"]);
     has(&asm(Target::GFX1201, sixteen), &["buffer_load_b128", "ds_store_b128"]);
     for target in NVIDIA {
-        has(&asm(target, sixteen), &["ld.global.nc.v", "st.shared.v"]);
+        let text = asm(target, sixteen);
+        has(
+            &text,
+            &["cp.async.cg.shared.global", "cp.async.wait_all", "bar.warp.sync", "fence.acq_rel.cta", "bar.sync"],
+        );
+        lacks(&text, &["st.shared"]);
+        has(&asm(target, four), &["cp.async.ca.shared.global"]);
+        // What must be coherent has no asynchronous form.
+        let coherent = asm(target, |k| {
+            let lds = k.lds::<f32>("tile", 1024);
+            k.copy_to_lds_with(x(k), tid(k), lds, 4, CopyOptions::new().cache(Cache::DEV));
+            k.barrier();
+            k.buffer_store(k.ptr_load::<f32>(lds + (tid(k) ^ 32)), y(k), tid(k));
+        });
+        has(&coherent, &["ld.relaxed.gpu.global.b32", "st.shared.b32"]);
+        lacks(&coherent, &["cp.async"]);
     }
     // Lanes that read outside write zeros: the guard is that of a load.
     let outside: Body = |k| copy(k, 16, tid(k) * 20);

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use lathe_dsl::Target;
 use lathe_dsl::ir::{
-    BinaryOp, ButterflyOp, Family, FastFlags, FastMath, Kernel, Op, OpDef, Predicate, ReduceOp, Scalar, Type, UnaryOp,
+    BinaryOp, Bits, ButterflyOp, Family, FastFlags, FastMath, Kernel, Op, OpDef, Predicate, ReduceOp, Scalar, Type,
+    UnaryOp, Value,
 };
 
 use super::arithmetic_types::Straight;
@@ -73,11 +74,8 @@ fn of_families() -> Vec<(&'static OpDef, Use)> {
     all
 }
 
-/// What no chip has as an instruction stays an expansion whose steps no licence reaches.
-const EXPANSIONS: [&str; 3] = ["tanh", "erf", "pow"];
-
 /// Functions that are expansions unless they may be approximated.
-const APPROXIMATED: [&str; 6] = ["exp", "exp2", "log", "log2", "sin", "cos"];
+const APPROXIMATED: [&str; 9] = ["exp", "exp2", "log", "log2", "sin", "cos", "tanh", "erf", "pow"];
 
 #[test]
 fn every_operation_with_a_family_is_looked_at() {
@@ -91,10 +89,6 @@ fn every_operation_with_a_family_is_looked_at() {
 fn every_operation_carries_the_licence_of_its_family_and_no_other() {
     for target in [Target::GFX950, Target::SM_90] {
         for (def, apply) in of_families() {
-            // `rcp.approx` without flush to zero is inline assembly.
-            if EXPANSIONS.contains(&def.name) || (target == Target::SM_90 && def.name == "hw_rcp") {
-                continue;
-            }
             let own = def.family.unwrap();
             for family in Family::ALL {
                 let mut flags = FastFlags::NSZ;
@@ -188,6 +182,185 @@ fn approximate_functions_are_the_chip_s_instructions() {
             // No step of an expansion is left.
             lacks(&asm, &["v_fma", "fma.rn", "v_ldexp", "v_cndmask", "selp"]);
         }
+    }
+}
+
+#[test]
+fn what_no_chip_has_is_a_few_steps_around_what_it_has() {
+    let afn = FastMath::STRICT.allow(Family::Math, FastFlags::AFN);
+    let cases: [(&str, Use, &[&str], &[&str]); 3] = [
+        ("tanh", Box::new(|k| unary(k, UnaryOp::Tanh)), &["v_exp_f32", "v_rcp_f32"], &["tanh.approx.f32"]),
+        ("erf", Box::new(|k| unary(k, UnaryOp::Erf)), &["v_exp_f32"], &["ex2.approx.f32"]),
+        (
+            "pow",
+            Box::new(|k| binary(k, BinaryOp::Pow)),
+            &["v_log_f32", "v_exp_f32"],
+            &["lg2.approx.f32", "ex2.approx.f32"],
+        ),
+    ];
+    for (name, apply, amd, nvidia) in cases {
+        for target in Target::MAIN {
+            let (strict, fast) = (asm(target, FastMath::STRICT, &apply), asm(target, afn, &apply));
+            for wanted in if target == Target::SM_90 { nvidia } else { amd } {
+                assert_eq!(count(&fast, wanted), 1, "{name} on {target}: {fast}");
+            }
+            assert!(instructions(&fast) + 12 < instructions(&strict), "{name} on {target}: {strict}\n{fast}");
+        }
+    }
+}
+
+#[test]
+fn divisions_by_one_divisor_share_a_reciprocal() {
+    let two = |k: &mut Straight| {
+        let [a, b, c] = [0, 1, 2].map(|_| k.load(F32));
+        k.made(F32, Op::Binary(BinaryOp::Div, a, c));
+        k.made(F32, Op::Binary(BinaryOp::Div, b, c));
+    };
+    let arcp = FastMath::STRICT.allow(Family::Arith, FastFlags::ARCP);
+    for (target, division) in [
+        (Target::GFX950, "v_div_fixup_f32"),
+        (Target::GFX942, "v_div_fixup_f32"),
+        (Target::GFX1201, "v_div_fixup_f32"),
+        (Target::SM_90, "div.rn.f32"),
+    ] {
+        assert_eq!(count(&asm(target, FastMath::STRICT, two), division), 2);
+        let fast = asm(target, arcp, two);
+        // NVIDIA has an instruction for the reciprocal.
+        assert_eq!(count(&fast, division) + count(&fast, "rcp.rn.f32"), 1, "{fast}");
+        assert_eq!(
+            count(&fast, if target == Target::SM_90 { "mul.rn.f32" } else { "v_mul_f32" }),
+            count(&fast, "v_div_fixup_f32") + 2
+        );
+        // One division stays one: a product would be less exact for nothing.
+        let one = asm(target, arcp, |k| binary(k, BinaryOp::Div));
+        assert_eq!(one, asm(target, FastMath::STRICT, |k| binary(k, BinaryOp::Div)));
+    }
+}
+
+/// Instructions of assembly text.
+fn instructions(asm: &str) -> usize {
+    let body = |l: &&str| l.starts_with('\t') && l.trim_start().starts_with(|c: char| c.is_ascii_lowercase());
+    asm.lines().filter(body).count()
+}
+
+/// A constant.
+fn constant(k: &mut Straight, value: f32) -> Value {
+    k.push(F32, Op::Const(Bits(value.to_bits().into())))
+}
+
+/// For an operation of a family: a licence, and a use of the operation that is shorter with it.
+fn licensed(name: &str) -> (FastMath, Use) {
+    let allow = |family, flags| FastMath::STRICT.allow(family, flags);
+    let arith = |flags| allow(Family::Arith, flags);
+    let nnan = allow(Family::Extrema, FastFlags::NNAN | FastFlags::NSZ);
+    if let Some(op) = UnaryOp::named(name) {
+        return match op {
+            UnaryOp::Neg => (
+                arith(FastFlags::NSZ),
+                Box::new(|k| {
+                    let [a, b] = [0, 1].map(|_| k.load(F32));
+                    let difference = k.push(F32, Op::Binary(BinaryOp::Sub, a, b));
+                    k.made(F32, Op::Unary(UnaryOp::Neg, difference));
+                }),
+            ),
+            op => (allow(Family::Math, FastFlags::AFN), Box::new(move |k| unary(k, op))),
+        };
+    }
+    if let Some(op) = BinaryOp::named(name) {
+        let two = move |k: &mut Straight| binary(k, op);
+        return match op {
+            BinaryOp::Add | BinaryOp::Sub => (
+                arith(FastFlags::CONTRACT),
+                Box::new(move |k| {
+                    let [a, b, c] = [0, 1, 2].map(|_| k.load(F32));
+                    let product = k.push(F32, Op::Binary(BinaryOp::Mul, a, b));
+                    k.made(F32, Op::Binary(op, product, c));
+                }),
+            ),
+            BinaryOp::Mul => (
+                arith(FastFlags::REASSOC),
+                Box::new(|k| {
+                    let a = k.load(F32);
+                    let [two, three] = [2.5, 3.0].map(|c| constant(k, c));
+                    let product = k.push(F32, Op::Binary(BinaryOp::Mul, a, two));
+                    k.made(F32, Op::Binary(BinaryOp::Mul, product, three));
+                }),
+            ),
+            BinaryOp::Div | BinaryOp::DivFloor => (arith(FastFlags::ARCP | FastFlags::AFN), Box::new(two)),
+            BinaryOp::Pow => (allow(Family::Math, FastFlags::AFN), Box::new(two)),
+            _ => (nnan, Box::new(two)),
+        };
+    }
+    if let Some(op) = Predicate::named(name) {
+        return (
+            allow(Family::Compare, FastFlags::NNAN | FastFlags::NSZ),
+            Box::new(move |k| {
+                // Of one number the compiler then knows the answer, of two it sees the smaller or larger one.
+                let [a, other] = [0, 1].map(|_| k.load(F32));
+                let b = if matches!(op, Predicate::Eq | Predicate::Ne) { a } else { other };
+                let condition = k.push(Type::BOOL, Op::Compare(op, a, b));
+                k.made(F32, Op::Select { condition, on_true: a, on_false: other });
+            }),
+        );
+    }
+    if let Some(op) = ReduceOp::named(name) {
+        let parts = move |k: &mut Straight, parts: Vec<Value>| {
+            let n = parts.len() as u32;
+            let v = k.push(Type::Vector(Scalar::F32, n), Op::VectorFrom(parts));
+            k.made(F32, Op::Reduce(op, v));
+        };
+        return match op {
+            ReduceOp::Add => (
+                arith(FastFlags::CONTRACT),
+                Box::new(move |k| {
+                    let [a, b, c] = [0, 1, 2].map(|_| k.load(F32));
+                    let product = k.push(F32, Op::Binary(BinaryOp::Mul, a, b));
+                    parts(k, vec![product, c]);
+                }),
+            ),
+            ReduceOp::Mul => (
+                arith(FastFlags::REASSOC),
+                Box::new(move |k| {
+                    let a = k.load(F32);
+                    let [two, three] = [2.5, 3.0].map(|c| constant(k, c));
+                    parts(k, vec![a, two, three]);
+                }),
+            ),
+            _ => (
+                nnan,
+                Box::new(move |k| {
+                    let all = [0, 1, 2].map(|_| k.load(F32));
+                    parts(k, all.to_vec());
+                }),
+            ),
+        };
+    }
+    let op = ButterflyOp::named(name).unwrap_or_else(|| panic!("`{name}` has no row"));
+    let flags = if op == ButterflyOp::Add { arith(FastFlags::REASSOC | FastFlags::NSZ) } else { nnan };
+    let step = Box::new(move |k: &mut Straight| {
+        let value = k.load(F32);
+        let both = k.push(F32, Op::Butterfly { op, value, offset: 1, width: 32 });
+        match op {
+            // The partner's value alone is left.
+            ButterflyOp::Add => k.made(F32, Op::Binary(BinaryOp::Sub, both, value)),
+            _ => k.made(F32, Op::Opaque(both)),
+        };
+    });
+    (flags, step)
+}
+
+#[test]
+fn the_licence_of_every_operation_reaches_the_machine_code() {
+    for (def, apply) in of_families() {
+        if def.name.starts_with("hw_") {
+            // They are what a licence would make of something else; flushing is all that is left.
+            let asm = asm(Target::SM_90, FastMath::STRICT.flush(), &apply);
+            has(&asm, &[".approx.ftz.f32"]);
+            continue;
+        }
+        let (licence, apply) = licensed(def.name);
+        let (strict, fast) = (asm(Target::GFX942, FastMath::STRICT, &apply), asm(Target::GFX942, licence, &apply));
+        assert!(instructions(&fast) < instructions(&strict), "{} with {licence:?}:\n{strict}\n{fast}", def.name);
     }
 }
 

@@ -247,3 +247,29 @@ fn transposition_and_byte_permutation() {
         asm(target, any);
     }
 }
+
+/// Exchanges a vector with the lane at distance 5.
+fn exchanged<'k, T>(k: &'k Builder<'k>)
+where
+    T: lathe_dsl::builder::Data + lathe_dsl::builder::Plain,
+    T::Elem: lathe_dsl::builder::Plain,
+{
+    let first = k.thread_id(Axis::X) * T::TYPE.lanes();
+    let from = k.param::<u64>(2).to_ptr::<T::Elem>() + first;
+    k.ptr_store(k.ptr_load::<T>(from).shuffle_xor(5, 32), from);
+}
+
+#[test]
+fn a_vector_travels_in_as_few_words_as_hold_it() {
+    let cases: [(Body, usize); 5] = [
+        (|k| exchanged::<Vector<u8, 4>>(k), 1),
+        (|k| exchanged::<Vector<f16, 2>>(k), 1),
+        (|k| exchanged::<Vector<u8, 8>>(k), 2),
+        (|k| exchanged::<Vector<f32, 4>>(k), 4),
+        (|k| exchanged::<Vector<f64, 2>>(k), 4),
+    ];
+    for (body, words) in cases {
+        assert_eq!(count(&asm(Target::SM_90, body), "shfl.sync.bfly.b32"), words);
+        assert_eq!(count(&asm(Target::GFX1201, body), "row_xmask:5"), words);
+    }
+}

@@ -4,9 +4,10 @@ use std::marker::PhantomData;
 
 use super::Builder;
 use super::element::{Atomic, Data, Element, Idx, Plain};
+use super::options::{AtomicOptions, CopyOptions, LoadOptions, StoreOptions};
 use super::pointer::{AddressSpace, GlobalPtr, LdsPtr, Ptr};
 use super::value::{Operand, V};
-use crate::ir::{AtomicKind, AtomicOp, Cache, Coherence, MAX_BUFFER_BYTES, OffsetUnit, Op, Scope, Value};
+use crate::ir::{AtomicKind, AtomicOp, MAX_BUFFER_BYTES, OffsetUnit, Op, Scope, Value};
 use crate::kernel::{In, InOut, Out};
 
 /// A global buffer with elements of type `T`, used as `A` says ([`In`], [`Out`] or [`InOut`]).
@@ -100,117 +101,6 @@ macro_rules! offset {
 }
 
 offset!(u32 Idx);
-
-impl Cache {
-    /// Any cache may serve the access.
-    pub const OWN: Self = Self { coherence: Coherence::Own, nontemporal: false };
-    /// Visible to the device (`CM_DEV`).
-    pub const DEV: Self = Self { coherence: Coherence::Device, nontemporal: false };
-    /// Visible to all devices and the host (`CM_SYS`).
-    pub const SYS: Self = Self { coherence: Coherence::System, nontemporal: false };
-    /// Not to be kept in caches; a hint (`CM_NT`).
-    pub const NT: Self = Self { coherence: Coherence::Own, nontemporal: true };
-
-    /// Also not to be kept in caches.
-    #[must_use]
-    pub const fn nontemporal(self) -> Self {
-        Self { nontemporal: true, ..self }
-    }
-}
-
-/// Options of [`Builder::buffer_load_with`]. A mask comes with the value of the lanes that it keeps from loading.
-pub struct LoadOptions<'k, D> {
-    masked: Option<(V<'k, bool>, V<'k, D>)>,
-    scalar: Option<V<'k, u32>>,
-    cache: Cache,
-}
-
-impl<D> Clone for LoadOptions<'_, D> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<D> Copy for LoadOptions<'_, D> {}
-
-impl<D> Default for LoadOptions<'_, D> {
-    fn default() -> Self {
-        Self { masked: None, scalar: None, cache: Cache::OWN }
-    }
-}
-
-impl<'k, D: Data> LoadOptions<'k, D> {
-    /// None.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Where `mask` is false nothing is accessed and the result is `fill`.
-    #[must_use]
-    #[track_caller]
-    pub fn mask(self, mask: V<'k, bool>, fill: impl Operand<'k, D>) -> Self {
-        Self { masked: Some((mask, fill.value(mask.k))), ..self }
-    }
-}
-
-/// Options of [`Builder::buffer_store_with`].
-#[derive(Clone, Copy, Debug, Default)]
-pub struct StoreOptions<'k> {
-    mask: Option<V<'k, bool>>,
-    scalar: Option<V<'k, u32>>,
-    cache: Cache,
-}
-
-impl<'k> StoreOptions<'k> {
-    /// None.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Where `mask` is false nothing is stored.
-    #[must_use]
-    pub fn mask(self, mask: V<'k, bool>) -> Self {
-        Self { mask: Some(mask), ..self }
-    }
-}
-
-/// Options of [`Builder::copy_to_lds_with`].
-#[derive(Clone, Copy, Debug, Default)]
-pub struct CopyOptions<'k> {
-    scalar: Option<V<'k, u32>>,
-    cache: Cache,
-}
-
-impl CopyOptions<'_> {
-    /// None.
-    pub fn new() -> Self {
-        Self::default()
-    }
-}
-
-macro_rules! common_options {
-    ($($name:ty $(: $d:ident)?;)*) => {$(
-        impl<'k $(, $d: Data)?> $name {
-            /// Bytes to add to the place, the same in all lanes of a wave (bo `soffset_bytes`).
-            #[must_use]
-            pub fn soffset(self, bytes: V<'k, u32>) -> Self {
-                Self { scalar: Some(bytes), ..self }
-            }
-
-            /// Cache behaviour.
-            #[must_use]
-            pub fn cache(self, cache: Cache) -> Self {
-                Self { cache, ..self }
-            }
-        }
-    )*};
-}
-
-common_options! {
-    LoadOptions<'k, D>: D;
-    StoreOptions<'k>;
-    CopyOptions<'k>;
-}
 
 /// Where 64-bit addresses lie: a readable buffer of `u64`, or a pointer to `u64`.
 pub trait AddressTable<'k> {
@@ -352,41 +242,110 @@ impl<'k> Builder<'k> {
         offset: impl Offset<'k>,
         scope: Scope,
     ) -> V<'k, T> {
-        self.atomic_in_buffer(op, value, buffer, offset, None, scope)
+        self.buffer_atomic_with(op, value, buffer, offset, scope, AtomicOptions::new())
     }
 
-    /// As [`Builder::buffer_atomic`]; where `mask` is false nothing happens and the result is 0.
+    /// As [`Builder::buffer_atomic`], with a mask, a scalar offset or a hint.
+    ///
+    /// ```
+    /// # use lathe_dsl::prelude::*;
+    /// # lathe_dsl::builder::build("k", Target::GFX950, Launch::linear(1, 64), vec![], |k| {
+    /// # let sums = k.make_buffer::<f32>(k.constant(0u64), 4096);
+    /// # let (x, live, row) = (k.constant(1.0f32), k.lane_id().lt(40), k.block_id(Axis::X) * 256);
+    /// let options = AtomicOptions::new().mask(live).soffset(row).nontemporal();
+    /// k.buffer_atomic_with(AtomicOp::Add, x, sums, k.lane_id(), Scope::Device, options);
+    /// # }).unwrap();
+    /// ```
     #[track_caller]
-    pub fn buffer_atomic_masked<T: Atomic>(
+    pub fn buffer_atomic_with<T: Atomic>(
         &'k self,
         op: AtomicOp,
         value: V<'k, T>,
         buffer: Buffer<'k, impl Element, InOut>,
         offset: impl Offset<'k>,
-        mask: V<'k, bool>,
         scope: Scope,
-    ) -> V<'k, T> {
-        self.atomic_in_buffer(op, value, buffer, offset, Some(mask.id), scope)
-    }
-
-    #[track_caller]
-    fn atomic_in_buffer<T: Atomic>(
-        &'k self,
-        op: AtomicOp,
-        value: V<'k, T>,
-        buffer: Buffer<'k, impl Element, InOut>,
-        offset: impl Offset<'k>,
-        mask: Option<Value>,
-        scope: Scope,
+        options: AtomicOptions<'k>,
     ) -> V<'k, T> {
         let (offset, unit) = offset.offset(buffer.k);
-        let kind = AtomicKind(op);
-        self.emit(Op::BufferAtomic { kind, value: value.id, buffer: buffer.id, offset, unit, mask, scope })
+        self.emit(Op::BufferAtomic {
+            kind: AtomicKind(op),
+            value: value.id,
+            buffer: buffer.id,
+            offset,
+            unit,
+            scalar: options.scalar.map(|v| v.id),
+            mask: options.mask.map(|v| v.id),
+            nontemporal: options.nontemporal,
+            scope,
+        })
+    }
+
+    /// Atomic compare-and-swap of one element, relaxed: stores `value` if the memory holds `expected`, bit for bit; outside
+    /// the buffer nothing happens and the result is 0. Gives the value before.
+    #[track_caller]
+    pub fn buffer_atomic_cas<T: Atomic>(
+        &'k self,
+        expected: impl Operand<'k, T>,
+        value: impl Operand<'k, T>,
+        buffer: Buffer<'k, impl Element, InOut>,
+        offset: impl Offset<'k>,
+        scope: Scope,
+    ) -> V<'k, T> {
+        self.buffer_atomic_cas_with(expected, value, buffer, offset, scope, AtomicOptions::new())
+    }
+
+    /// As [`Builder::buffer_atomic_cas`], with a mask, a scalar offset or a hint.
+    #[track_caller]
+    pub fn buffer_atomic_cas_with<T: Atomic>(
+        &'k self,
+        expected: impl Operand<'k, T>,
+        value: impl Operand<'k, T>,
+        buffer: Buffer<'k, impl Element, InOut>,
+        offset: impl Offset<'k>,
+        scope: Scope,
+        options: AtomicOptions<'k>,
+    ) -> V<'k, T> {
+        let (expected, value) = (expected.value(self), value.value(self));
+        let (offset, unit) = offset.offset(buffer.k);
+        self.emit(Op::BufferAtomicCas {
+            expected: expected.id,
+            value: value.id,
+            buffer: buffer.id,
+            offset,
+            unit,
+            scalar: options.scalar.map(|v| v.id),
+            mask: options.mask.map(|v| v.id),
+            nontemporal: options.nontemporal,
+            scope,
+        })
+    }
+
+    /// Loads a `D`, the same in all lanes of a wave, through the scalar unit (bo `buffer_load(is_scalar=True)`): 1, 2, 3, 4,
+    /// 8 or 16 elements of 32 bits at an `offset` that is the same in all active lanes. An access that does not end within
+    /// the buffer gives 0 in every element. Nobody may write the memory during the launch.
+    ///
+    /// ```
+    /// # use lathe_dsl::prelude::*;
+    /// # lathe_dsl::builder::build("k", Target::GFX950, Launch::linear(1, 64), vec![], |k| {
+    /// # let scales = k.make_buffer::<f32>(k.constant(0u64), 4096);
+    /// let row: V<Vector<f32, 8>> = k.s_buffer_load(scales, k.block_id(Axis::X) * 8);
+    /// # let _ = row;
+    /// # }).unwrap();
+    /// ```
+    #[track_caller]
+    pub fn s_buffer_load<D: Data + Plain>(
+        &'k self,
+        buffer: Buffer<'k, impl Element, impl Readable>,
+        offset: impl Offset<'k>,
+    ) -> V<'k, D> {
+        let (offset, unit) = offset.offset(buffer.k);
+        self.emit(Op::SBufferLoad { buffer: buffer.id, offset, unit })
     }
 
     /// Copies `bytes` bytes a lane, 4 or 16, from a buffer to LDS without passing through registers: read at `offset` (which
     /// counts elements of the pointer's type), written at `pointer + bytes · lane`. `pointer` is the same in all lanes of the
-    /// wave and aligned to `bytes`. What is copied may be read after a [`Builder::drain`] (and a barrier, by other waves).
+    /// wave and aligned to `bytes`. What a lane copied may be read after its [`Builder::drain`] or
+    /// [`Builder::wait_asyncmark`] (and a barrier, by other waves).
     #[track_caller]
     pub fn copy_to_lds<T: Element + Plain>(
         &'k self,

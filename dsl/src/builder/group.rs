@@ -2,7 +2,7 @@
 
 use super::Builder;
 use super::control::Values;
-use super::element::{Element, Numeric, Plain, Ty};
+use super::element::{Data, Numeric, Plain, Ty};
 use super::value::V;
 use crate::ir::{BinaryOp, ButterflyOp, Op, Type, Value};
 
@@ -139,7 +139,7 @@ impl<'k, T: Ty> Grouped<'k, T> {
     }
 }
 
-impl<'k, T: Element + Numeric> Grouped<'k, T> {
+impl<'k, T: Data + Numeric> Grouped<'k, T> {
     /// For each of `offsets` in turn: each logical lane's value combined with that of logical lane `l ^ offset`. The offsets
     /// are powers of two below the group's size. The order is the same on every target; a step that is as long as the wave or
     /// longer is between the parts of a lane.
@@ -167,7 +167,7 @@ impl<'k, T: Element + Numeric> Grouped<'k, T> {
     }
 }
 
-impl<'k, T: Element + Plain> Grouped<'k, T> {
+impl<'k, T: Data + Plain> Grouped<'k, T> {
     /// The value of logical lane `l ^ n`; `n`, a build-time number, is below the group's size.
     #[track_caller]
     pub fn shuffle_xor(self, n: u32) -> Self {

@@ -1,7 +1,7 @@
 //! Exchanges between the lanes of a wave.
 
 use super::Builder;
-use super::element::{Element, Numeric, Plain};
+use super::element::{Data, Element, Numeric, Plain};
 use super::value::{Operand, V};
 use crate::ir::{ButterflyOp, Op, Scope, ShuffleOp};
 
@@ -16,7 +16,7 @@ macro_rules! shuffle {
     )*};
 }
 
-impl<'k, T: Element + Plain> V<'k, T> {
+impl<'k, T: Data + Plain> V<'k, T> {
     shuffle! {
         /// The value of lane `l ^ (n mod width)` of the logical group of `width` lanes (a power of two up to the wave).
         shuffle_xor = Xor;
@@ -48,7 +48,7 @@ impl<'k, T: Element + Plain> V<'k, T> {
     }
 }
 
-impl<'k, T: Element + Numeric> V<'k, T> {
+impl<'k, T: Data + Numeric> V<'k, T> {
     /// For each of `offsets` in turn: itself combined with the value of the lane at that distance (`lane ^ offset`). The
     /// offsets are powers of two; every lane of the smallest group that holds them all must be active. All lanes of a pair
     /// get the same bits (fx `butterfly`).
@@ -128,7 +128,7 @@ impl<'k> Builder<'k> {
 
     /// The value of lane `byte_address / 4`, modulo the wave width (`rocdl.ds_bpermute`).
     #[track_caller]
-    pub fn ds_bpermute<T: Element + Plain>(&'k self, byte_address: impl Operand<'k, u32>, value: V<'k, T>) -> V<'k, T> {
+    pub fn ds_bpermute<T: Data + Plain>(&'k self, byte_address: impl Operand<'k, u32>, value: V<'k, T>) -> V<'k, T> {
         let lane = byte_address.value(self) >> 2;
         value.shuffle_idx(lane, self.wave())
     }

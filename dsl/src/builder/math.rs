@@ -1,6 +1,8 @@
 //! Arithmetic that has no operator of Rust's: by class of types, element by element of vectors.
 
-use super::element::{Data, Float, HwFloat, Integer, MathFloat, Numeric, SizedInt};
+use half::{bf16, f16};
+
+use super::element::{Data, Float, HwFloat, Integer, MathFloat, Numeric, SizedInt, Vector};
 use super::value::{Operand, V};
 use crate::ir::{BinaryOp, Op, Predicate, UnaryOp};
 
@@ -60,6 +62,9 @@ impl<'k, T: Numeric> V<'k, T> {
         maximum = Maximum;
         /// The smaller one (fx `min`). Floats: NaN if either is NaN, −0 < +0.
         minimum = Minimum;
+        /// Quotient rounded towards −∞ (fx `//`): of floats `floor(self / other)`. Integer division by zero is reported on `cpu`,
+        /// unspecified elsewhere.
+        div_floor = DivFloor;
     }
 
     unary! {
@@ -77,8 +82,6 @@ impl<'k, T: Numeric> V<'k, T> {
 
 impl<'k, T: Integer> V<'k, T> {
     binary! {
-        /// Quotient rounded towards −∞ (fx `//`). Division by zero is reported on `cpu`, unspecified elsewhere.
-        div_floor = DivFloor;
         /// Remainder with the divisor's sign, the one that belongs to [`V::div_floor`].
         rem_floor = RemFloor;
         /// Quotient rounded towards 0. Division by zero as of [`V::div_floor`].
@@ -186,4 +189,32 @@ impl<'k, T: HwFloat> V<'k, T> {
         /// √self by the chip's approximation: within 2 ulp; subnormals may be flushed.
         hw_sqrt = HwSqrt;
     }
+}
+
+macro_rules! stochastic {
+    ($([$($n:ident)?] $from:ty, $random:ty: $($(#[doc = $doc:literal])+ $name:ident -> $to:ty;)*)*) => {$(
+        impl<'k $(, const $n: usize)?> V<'k, $from> {
+            $($(#[doc = $doc])+
+            #[track_caller]
+            pub fn $name(self, random: impl Operand<'k, $random>) -> V<'k, $to> {
+                let random = random.value(self.k);
+                self.k.emit(Op::ConvertStochastic(self.id, random.id))
+            })*
+        }
+    )*};
+}
+
+stochastic! {
+    [] f32, u32:
+        /// Rounded to bf16 by chance (fx `cvt_f32_to_bf16_sr`): away from 0 if what is cut off, as a part of one unit in the
+        /// last place, plus `random / 2^32` is at least 1. The same bits on every target.
+        cvt_sr_bf16 -> bf16;
+        /// Rounded to f16 by chance, as by [`V::cvt_sr_bf16`].
+        cvt_sr_f16 -> f16;
+    [N] Vector<f32, N>, Vector<u32, N>:
+        /// Rounded to bf16 by chance, element by element: away from 0 if what is cut off, as a part of one unit in the last
+        /// place, plus `random / 2^32` is at least 1. The same bits on every target.
+        cvt_sr_bf16 -> Vector<bf16, N>;
+        /// Rounded to f16 by chance, element by element, as to bf16.
+        cvt_sr_f16 -> Vector<f16, N>;
 }

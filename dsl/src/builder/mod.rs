@@ -10,8 +10,10 @@ mod group;
 mod lanes;
 mod math;
 mod native;
+mod options;
 mod pointer;
 mod schedule;
+mod transpose;
 mod value;
 mod vector;
 
@@ -19,9 +21,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::marker::PhantomData;
 
-pub use buffer::{
-    AddressTable, Buffer, Bytes, CopyOptions, Extent, LoadOptions, Offset, Readable, StoreOptions, Writable,
-};
+pub use buffer::{AddressTable, Buffer, Bytes, Extent, Offset, Readable, Writable};
 pub use control::{LoopBound, Values};
 pub use element::{
     Atomic, AtomicInt, Bitwise, ConvertTo, Data, Element, Float, HwFloat, Idx, Integer, LoopIndex, MathFloat, Number,
@@ -29,9 +29,11 @@ pub use element::{
 };
 pub use group::{Group, Grouped};
 pub use half::{bf16, f16};
+pub use options::{AtomicOptions, CopyOptions, LoadOptions, StoreOptions};
 pub use pointer::{AddressSpace, Count, Global, GlobalPtr, Lds, LdsPtr, Ptr};
 use rustc_hash::FxBuildHasher;
 pub use schedule::{Waitcnt, sched};
+pub use transpose::Transposable;
 pub use value::{Operand, V};
 
 use crate::error::Refusal;

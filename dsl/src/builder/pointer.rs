@@ -136,10 +136,37 @@ impl<'k, T: Element + Plain> V<'k, GlobalPtr<T>> {
     }
 }
 
+impl<'k, T: Element + Plain> V<'k, LdsPtr<T>> {
+    /// Its byte offset in the workgroup's LDS.
+    ///
+    /// ```
+    /// # use lathe_dsl::prelude::*;
+    /// # lathe_dsl::builder::build("k", Target::GFX950, Launch::linear(1, 64), vec![], |k| {
+    /// let tile = k.lds::<f32>("tile", 256);
+    /// // Swizzled by bits of the address.
+    /// let at = (tile + k.lane_id()).to_int();
+    /// let swizzled = (at ^ ((at >> 7) & 0xC)).to_ptr::<f32>();
+    /// # let _ = swizzled;
+    /// # }).unwrap();
+    /// ```
+    #[track_caller]
+    pub fn to_int(self) -> V<'k, u32> {
+        self.k.emit(Op::PtrToInt(self.id))
+    }
+}
+
 impl<'k> V<'k, u64> {
     /// A pointer to global memory from its address.
     #[track_caller]
     pub fn to_ptr<T: Element + Plain>(self) -> V<'k, GlobalPtr<T>> {
+        self.k.emit(Op::IntToPtr(self.id))
+    }
+}
+
+impl<'k> V<'k, u32> {
+    /// A pointer to LDS from its byte offset in the workgroup's LDS: it may point into any array.
+    #[track_caller]
+    pub fn to_ptr<T: Element + Plain>(self) -> V<'k, LdsPtr<T>> {
         self.k.emit(Op::IntToPtr(self.id))
     }
 }
@@ -284,7 +311,7 @@ impl<'k> Builder<'k> {
         self.emit_void(Op::Fence { order, scope });
     }
 
-    /// Waits until this wave's earlier stores are visible to `scope` and its copies to LDS have landed. Needed before a flag
+    /// Waits until the thread's earlier stores are visible to `scope` and its copies to LDS have landed. Needed before a flag
     /// that tells others of them: a barrier drains nothing.
     #[track_caller]
     pub fn drain(&'k self, scope: Scope) {

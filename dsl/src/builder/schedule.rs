@@ -103,6 +103,37 @@ impl<'k> Builder<'k> {
         self.emit_void(Op::SWaitcnt { vmcnt, lgkmcnt, expcnt });
     }
 
+    /// Ends a group of copies to LDS: those that the thread started since its last mark.
+    ///
+    /// ```
+    /// # use lathe_dsl::prelude::*;
+    /// # lathe_dsl::builder::build("k", Target::GFX950, Launch::linear(1, 64), vec![], |k| {
+    /// # let x = k.make_buffer::<f32>(k.constant(0u64), 4096);
+    /// let tiles = k.lds::<f32>("tiles", 128);
+    /// k.copy_to_lds(x, k.lane_id(), tiles, 4);
+    /// k.asyncmark();
+    /// k.for_range(0u32, 16u32, 1, (), |i, ()| {
+    ///     // Past the end it copies zeros, so that the number of copies stays known.
+    ///     let next = i + 1;
+    ///     k.copy_to_lds(x, next * 64 + k.lane_id(), tiles + (next & 1) * 64, 4);
+    ///     k.asyncmark();
+    ///     k.wait_asyncmark(1);
+    ///     let _mine: V<f32> = k.ptr_load(tiles + (i & 1) * 64 + k.lane_id());
+    /// });
+    /// # }).unwrap();
+    /// ```
+    #[track_caller]
+    pub fn asyncmark(&'k self) {
+        self.emit_void(Op::AsyncMark);
+    }
+
+    /// Waits until all groups of the thread's copies to LDS have landed but the newest `n`, 0 to 31, and what is not marked
+    /// yet.
+    #[track_caller]
+    pub fn wait_asyncmark(&'k self, n: u32) {
+        self.emit_void(Op::WaitAsyncMark(n));
+    }
+
     /// Lets the wave sleep for about 64·`n` cycles, 0 to 127; NVIDIA: 64·`n` ns.
     #[track_caller]
     pub fn s_sleep(&'k self, n: u32) {

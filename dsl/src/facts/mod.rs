@@ -7,7 +7,7 @@ mod fact;
 
 pub use fact::Fact;
 
-use crate::ir::{BinaryOp, Block, Inst, Kernel, Memory, OffsetUnit, Op, ParamKind, Scalar, Type, Value};
+use crate::ir::{BinaryOp, Block, Inst, Kernel, Memory, OffsetUnit, Op, ParamKind, Scalar, Space, Type, Value};
 
 /// Exact range of a buffer access's first byte, in bytes from the buffer's start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -94,26 +94,28 @@ impl Facts {
         buffer_extent(kernel, buffer).is_some_and(|extent| range.ends_within(data, extent))
     }
 
-    /// Alignment in bytes that a buffer access without a scalar offset provably has, at most its own size.
+    /// Alignment in bytes that a buffer access without a scalar offset provably has, at most its own size, rounded up to a
+    /// power of two.
     pub fn buffer_align(&self, _: &Kernel, buffer: Value, offset: Value, unit: OffsetUnit, data: Type) -> u32 {
         self.place_align(buffer, self.byte_range(offset, unit, data), data)
     }
 
-    /// Alignment in bytes that an access of `data` at `range` of a buffer provably has, at most its own size.
+    /// Alignment in bytes that an access of `data` at `range` of a buffer provably has, at most its own size, rounded up to a
+    /// power of two.
     pub fn place_align(&self, buffer: Value, range: ByteRange, data: Type) -> u32 {
-        1 << self.get(buffer).zeros.min(range.zeros).min(data.bytes().trailing_zeros())
+        1 << self.get(buffer).zeros.min(range.zeros).min(data.bytes().next_power_of_two().trailing_zeros())
     }
 
-    /// Alignment in bytes of an ordinary LDS access through `pointer`, at most its own size.
+    /// Alignment in bytes of an ordinary LDS access through `pointer`, as of [`Facts::ptr_align`].
     pub fn lds_align(&self, pointer: Value, data: Type) -> u32 {
         self.ptr_align(pointer, data, &Memory::default())
     }
 
     /// Alignment in bytes of an access through `pointer`: what is provable or what the author promises (without a word the
-    /// element's size), at most the access's own size.
+    /// element's size), at most the access's own size, rounded up to a power of two.
     pub fn ptr_align(&self, pointer: Value, data: Type, memory: &Memory) -> u32 {
         let promised = memory.align.unwrap_or(data.scalar().bytes()).trailing_zeros();
-        1 << self.get(pointer).zeros.max(promised).min(data.bytes().trailing_zeros())
+        1 << self.get(pointer).zeros.max(promised).min(data.bytes().next_power_of_two().trailing_zeros())
     }
 
     /// Whether an integer `add`, `sub`, `mul` or `shl` provably does not wrap: its bits read as unsigned, and as signed,
@@ -197,6 +199,12 @@ impl Facts {
             (Op::PtrAdd(p, n), Type::Ptr(_, elem)) => {
                 let zeros = self.get(*n).zeros + elem.bytes().trailing_zeros();
                 return Some(Fact::address(self.get(*p).zeros.min(zeros)));
+            }
+            (Op::PtrToInt(a), Type::U32) => return Some(Fact::address(self.get(*a).zeros).wrapped(Scalar::U32)),
+            // Where LDS begins is aligned as the array is that wants it most.
+            (Op::IntToPtr(a), Type::Ptr(Space::Lds, _)) => {
+                let block = kernel.lds.iter().map(|l| l.align.trailing_zeros()).max().unwrap_or(0);
+                return Some(Fact::address(self.get(*a).zeros.min(block)));
             }
             (Op::PtrCast(a) | Op::BufferPtr(a) | Op::IntToPtr(a) | Op::PtrToInt(a), _) => {
                 return Some(Fact::address(self.get(*a).zeros));

@@ -154,6 +154,33 @@ fn alignments_of_pointers() {
 }
 
 #[test]
+fn lds_addresses_are_as_aligned_as_what_they_are_made_of() {
+    let (kernel, facts) = analysed(vec![], |k| {
+        let tile = k.lds_aligned::<f32>("tile", 256, 64);
+        let at = (tile + k.lane_id() * 8).to_int();
+        let _ = (at & 0xFF80).to_ptr::<f32>();
+    });
+    let mut known = vec![];
+    kernel.walk(&mut |inst| {
+        if let Op::PtrToInt(_) | Op::IntToPtr(_) = inst.op {
+            let fact = facts.get(inst.results[0]);
+            known.push((fact.zeros, fact.min, fact.max));
+        }
+    });
+    // Of a pointer no range is known; LDS itself is no more aligned than an array wants.
+    assert_eq!(known, [(5, 0, u32::MAX.into()), (6, 0, u64::MAX.into())]);
+}
+
+#[test]
+fn twelve_bytes_may_be_aligned_to_sixteen() {
+    let (kernel, facts) = analysed(vec![], |k| {
+        let _ = k.lds_aligned::<f32>("tile", 256, 16) + k.lane_id() * 4;
+    });
+    let align = |n| facts.ptr_align(last(&kernel), Type::Vector(Scalar::F32, n), &Memory::new());
+    assert_eq!([1, 2, 3, 4, 8].map(align), [4, 8, 16, 16, 16]);
+}
+
+#[test]
 fn places_in_buffers() {
     let kind = ParamKind::Buffer { elem: Scalar::F32, len: 1024, access: Access::ReadWrite, align: 8 };
     let (kernel, facts) = analysed(vec![Param { name: "x", kind }], |k| {

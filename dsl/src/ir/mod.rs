@@ -5,6 +5,7 @@
 
 mod def;
 mod fast_math;
+mod kind;
 mod op;
 mod parse;
 mod parts;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 pub use def::{Agreement, Family, OpDef};
 pub use fast_math::{FastFlags, FastMath};
+pub use kind::OpKind;
 pub use op::{
     AtomicKind, AtomicOp, Axis, BinaryOp, Bits, ButterflyOp, Cache, Coherence, Memory, NativeCode, NativeForm,
     OffsetUnit, Op, Order, Predicate, ReduceOp, Scope, ShuffleOp, UnaryOp, Unroll,

@@ -75,9 +75,11 @@ mnemonics! {
         Sin = "sin", "a.sin()", "fx.sin", Class::MATH, Some(Family::Math), BITS;
         /// Cosine of radians; NaN of ±∞. Within 1 ulp of the exact value in f32 (measured over all inputs).
         Cos = "cos", "a.cos()", "fx.cos", Class::MATH, Some(Family::Math), BITS;
-        /// Hyperbolic tangent; ±1 of ±∞; −0 of −0. Within 1 ulp of the exact value in f32 (measured over all inputs).
+        /// Hyperbolic tangent; ±1 of ±∞; −0 of −0. Within 1 ulp of the exact value in f32 (measured over all inputs). With
+        /// `afn`: relative error below 2^-18, of NVIDIA's instruction 2^-11.
         Tanh = "tanh", "a.tanh()", "fx.tanh", Class::MATH, Some(Family::Math), BITS;
-        /// Error function; ±1 of ±∞; −0 of −0. Within 1 ulp of the exact value in f32 (measured over all inputs).
+        /// Error function; ±1 of ±∞; −0 of −0. Within 1 ulp of the exact value in f32 (measured over all inputs). With `afn`:
+        /// relative error below 2^-18.
         Erf = "erf", "a.erf()", "fx.erf", Class::MATH, Some(Family::Math), BITS;
         /// The chip's 2^a. Operands and results that are subnormal may be flushed to zero. `cpu`: correctly rounded.
         HwExp2 = "hw_exp2", "a.hw_exp2()", "rocdl.exp2", Class::F32, Some(Family::Math),
@@ -108,9 +110,9 @@ mnemonics! {
         Mul = "mul", "a * b", "a * b", Class::NUMBER, Some(Family::Arith), BITS;
         /// Quotient of floats, correctly rounded.
         Div = "div", "a / b", "a / b", Class::FLOAT, Some(Family::Arith), BITS;
-        /// Integer quotient rounded towards −∞; the smallest number by −1 wraps to itself. Division by zero is reported on
-        /// `cpu`, unspecified elsewhere.
-        DivFloor = "div_floor", "a.div_floor(b)", "a // b", Class::INT, None, BITS;
+        /// Quotient rounded towards −∞. Integers: the smallest number by −1 wraps to itself; division by zero is reported on
+        /// `cpu`, unspecified elsewhere. Floats: `floor(a / b)`, the quotient correctly rounded before.
+        DivFloor = "div_floor", "a.div_floor(b)", "a // b", Class::NUMBER, Some(Family::Arith), BITS;
         /// Integer remainder with the divisor's sign: `a − b·div_floor(a, b)`.
         RemFloor = "rem_floor", "a.rem_floor(b)", "", Class::INT, None, BITS;
         /// Integer quotient rounded towards 0; the smallest number by −1 wraps to itself. Division by zero as of `div_floor`.
@@ -141,7 +143,8 @@ mnemonics! {
         Minnum = "minnum", "a.minnum(b)", "fx.minnumf", Class::FLOAT, Some(Family::Extrema), BITS;
         /// The magnitude of `a` with the sign of `b`, bit for bit (NaN too).
         Copysign = "copysign", "a.copysign(b)", "fx.copysign", Class::FLOAT, None, BITS;
-        /// a^b, by C's `pow` in its special cases. Within 1 ulp of the exact value in f32 (measured at 10^8 inputs).
+        /// a^b, by C's `pow` in its special cases. Within 1 ulp of the exact value in f32 (measured at 10^8 inputs). With `afn`:
+        /// relative error below (1 + |b|·max(1, |log2 |a||))·2^-21, plus 2^-126 absolute; a subnormal base may count as 0.
         Pow = "pow", "a.pow(b)", "fx.powf", Class::MATH, Some(Family::Math), BITS;
     }
 }
@@ -200,8 +203,8 @@ impl ReduceOp {
 }
 
 mnemonics! {
-    /// One step of a butterfly over a logical group of `width` lanes: `op(v, v of lane ^ offset)`, `op` being commutative,
-    /// so that both lanes of a pair get the same bits. `offset` and `width` are powers of two, `offset < width ≤` wave.
+    /// One step of a butterfly over a logical group of `width` lanes: `op(v, v of lane ^ offset)`, element by element, `op`
+    /// being commutative, so that both lanes of a pair get the same bits. `offset` and `width` are powers of two, `offset < width ≤` wave.
     /// Every lane of the group must be active.
     pub enum ButterflyOp: "(v: T) -> T" {
         /// Sum with the partner.
@@ -235,8 +238,8 @@ impl ButterflyOp {
 
 mnemonics! {
     /// Exchanges within logical groups of `width` lanes (a power of two up to the wave). With `l` the lane in its group and
-    /// `n: u32`, every lane gets the value of the lane named below. The value of an inactive lane is reported on `cpu`,
-    /// unspecified elsewhere.
+    /// `n: u32`, every lane gets the value, all elements of it, of the lane named below. The value of an inactive lane is
+    /// reported on `cpu`, unspecified elsewhere.
     pub enum ShuffleOp: "(v: T, n: u32) -> T" {
         /// Lane `l ^ (n mod width)`.
         Xor = "shuffle_xor", "v.shuffle_xor(n, width)", "gpu.shuffle_xor", Class::PLAIN, None, BITS;
@@ -252,9 +255,12 @@ mnemonics! {
 mnemonics! {
     /// Atomic read-modify-write of one element; the result is the value before.
     pub enum AtomicOp: "(p: pointer to T, v: T) -> T" {
-        /// Sum. Floats round to nearest even; in global memory NVIDIA counts subnormal `f32` operands and results as 0.
+        /// Sum. Floats round to nearest even; in global memory NVIDIA counts subnormal `f32` operands and results as 0. Sums of
+        /// floats in global memory on AMD: among `system` a loop of compare-and-swaps, good for all memory in which that is
+        /// atomic; in a narrower scope one instruction, under the promise that the memory is neither fine-grained (shared
+        /// coherently with the host or other devices) nor another device's, where it may do nothing.
         Add = "atomic_add", "k.atomic_add(p, v, order, scope)", "fx.atomic_add, raw_ptr_buffer_atomic_fadd", Class::ATOMIC, None, BITS;
-        /// Difference.
+        /// Difference; of floats as the sum with −v.
         Sub = "atomic_sub", "k.atomic_sub(p, v, order, scope)", "fx.atomic_sub", Class::ATOMIC, None, BITS;
         /// Smaller one; floats as `minnum`.
         Min = "atomic_min", "k.atomic_min(p, v, order, scope)", "fx.atomic_min, atomic_fmin", Class::ATOMIC, None, BITS;
@@ -300,7 +306,7 @@ attribute! {
 }
 
 attribute! {
-    /// Threads among which an order holds.
+    /// Threads among which an order holds. [`Scope::one_as`] narrows one to accesses of one address space.
     pub enum Scope {
         /// All threads of all devices and the host.
         System = "system",
@@ -310,6 +316,45 @@ attribute! {
         Workgroup = "workgroup",
         /// The wave.
         Wave = "wave",
+        /// The thread alone (LLVM `singlethread`).
+        Thread = "thread",
+        /// `system`, among accesses to one address space.
+        SystemOneAs = "system_one_as",
+        /// `device`, among accesses to one address space.
+        DeviceOneAs = "device_one_as",
+        /// `workgroup`, among accesses to one address space.
+        WorkgroupOneAs = "workgroup_one_as",
+        /// `wave`, among accesses to one address space.
+        WaveOneAs = "wave_one_as",
+        /// `thread`, among accesses to one address space.
+        ThreadOneAs = "thread_one_as",
+    }
+}
+
+impl Scope {
+    /// The same threads, but an order holds only among accesses to one address space: LDS with LDS, global memory with
+    /// global memory. AMD then waits for less (LLVM's `one-as` scopes); `cpu` and NVIDIA take it for [`Scope::wide`].
+    #[must_use]
+    pub const fn one_as(self) -> Self {
+        match self.wide() {
+            Self::Device => Self::DeviceOneAs,
+            Self::Workgroup => Self::WorkgroupOneAs,
+            Self::Wave => Self::WaveOneAs,
+            Self::Thread => Self::ThreadOneAs,
+            _ => Self::SystemOneAs,
+        }
+    }
+
+    /// The same threads and all address spaces: undoes [`Scope::one_as`].
+    #[must_use]
+    pub const fn wide(self) -> Self {
+        match self {
+            Self::System | Self::SystemOneAs => Self::System,
+            Self::Device | Self::DeviceOneAs => Self::Device,
+            Self::Workgroup | Self::WorkgroupOneAs => Self::Workgroup,
+            Self::Wave | Self::WaveOneAs => Self::Wave,
+            Self::Thread | Self::ThreadOneAs => Self::Thread,
+        }
     }
 }
 
@@ -341,7 +386,9 @@ pub struct Memory {
 }
 
 attribute! {
-    /// How far a buffer access goes through the caches: what it must be visible to (bo `cache_modifier`).
+    /// How far a buffer access goes through the caches: what it must be visible to (bo `cache_modifier`). Where that is more
+    /// than the thread itself, an access of up to 8 bytes that is aligned to its size is never seen in part, on AMD and `cpu`
+    /// nor is one of 16.
     pub enum Coherence {
         /// The thread itself: any cache may serve it.
         Own = "own",
@@ -432,6 +479,12 @@ ops! {
         /// stays NaN); float → wider float is exact. Float → integer rounds towards 0 and saturates;
         /// NaN gives 0 (to `idx`, the truncated number must fit).
         Convert(a: Value) = "convert", "a.to::<U>()", ".to(T)", Class::ALL, "(a: T) -> U", BITS;
+        /// Stochastic rounding to bf16 or f16, element by element: of the two nearest numbers, the one further from 0 if what is
+        /// cut off, as a part of their distance, plus `random / 2^32` is at least 1; so uniformly random bits make the mean
+        /// exact. Beyond the largest number lies ∞; ±0, ±∞ and what is exact stay; a NaN stays a NaN. The same sequence of
+        /// integer operations on every chip: what gfx950's own instructions do with the random bits is published nowhere.
+        ConvertStochastic(a: Value, random: Value) = "cvt_sr", "a.cvt_sr_bf16(random), a.cvt_sr_f16(random)",
+            "rocdl.cvt_sr_f32_to_bf16", Class::F32, "(a: f32, random: u32) -> bf16 or f16", BITS;
         /// The same bits as another type of the same total width. Element 0 is the least significant.
         Bitcast(a: Value) = "bitcast", "a.bitcast::<U>()", ".bitcast(T)", Class::PLAIN, "(a: T) -> U", BITS;
         /// A vector of these elements, in order.
@@ -462,19 +515,23 @@ ops! {
         PtrCast(pointer: Value) = "ptr_cast", "p.cast::<U>()", "recast_iter", Class::PLAIN, "(p: pointer to T) -> pointer to U", BITS;
         /// Pointer to the first element of a buffer parameter's memory.
         BufferPtr(buffer: Value) = "buffer_ptr", "b.ptr()", "extract_base_index", Class::PLAIN, "(b: buffer<T>) -> global<T>", BITS;
-        /// A pointer to global memory from its address.
-        IntToPtr(address: Value) = "int_to_ptr", "address.to_ptr::<T>()", "inttoptr", Class::PLAIN, "(address: u64) -> global<T>", BITS;
-        /// The address of a pointer to global memory.
-        PtrToInt(pointer: Value) = "ptr_to_int", "p.to_int()", "ptrtoint", Class::PLAIN, "(p: global<T>) -> u64",
-            Agreement::None;
-        /// Load of the result's type at consecutive elements. Outside every allocation: reported on `cpu`, undefined elsewhere.
+        /// A pointer from its address: to global memory from a `u64`; to LDS from a `u32`, the byte offset in the workgroup's
+        /// LDS. That of LDS may point into any array; an access that does not lie in one array is reported on `cpu`.
+        IntToPtr(address: Value) = "int_to_ptr", "address.to_ptr::<T>()", "inttoptr", Class::PLAIN,
+            "(address: u64) -> global<T>, (address: u32) -> lds<T>", BITS;
+        /// The address of a pointer: of one to global memory 64 bits, of one to LDS the byte offset in the workgroup's LDS,
+        /// modulo 2^32. Arrays lie there in the order of their declaration, each at the next multiple of its alignment, the
+        /// same on every target.
+        PtrToInt(pointer: Value) = "ptr_to_int", "p.to_int()", "ptrtoint", Class::PLAIN,
+            "(p: global<T>) -> u64, (p: lds<T>) -> u32", Agreement::None;
+        /// Load of the result's type at consecutive elements, 1, 2, 4, 8, 12 or 16 bytes. Outside every allocation: reported on `cpu`, undefined elsewhere.
         PtrLoad {
             /// Where.
             pointer: Value,
             /// How.
             memory: Memory,
         } = "ptr_load", "k.ptr_load(p)", "ptr_load, generic_load, global_load", Class::PLAIN, "(p: pointer to T) -> T or T×n", BITS;
-        /// Store at consecutive elements. No result. Which of several threads' different values an element keeps, if one
+        /// Store at consecutive elements, 1, 2, 4, 8, 12 or 16 bytes. No result. Which of several threads' different values an element keeps, if one
         /// operation stores them there, is unspecified; `gcn` reports it.
         PtrStore {
             /// What is stored: scalar or vector of the pointer's element type.
@@ -518,10 +575,11 @@ ops! {
             /// Among whom.
             scope: Scope,
         } = "fence", "k.fence(order, scope)", "memory_fence", Class::ALL, "()", Agreement::None;
-        /// Waits until this wave's earlier stores are visible to the scope and its copies to LDS have landed. Needed before a
+        /// Waits until the thread's earlier stores are visible to the scope and its copies to LDS have landed. Needed before a
         /// flag that tells others of them: a barrier drains nothing. CDNA `s_waitcnt vmcnt(0)`, gfx12 `s_wait_storecnt 0`,
-        /// NVIDIA a release fence. On AMD it only waits: beyond the workgroup those stores are visible that went through the
-        /// caches by themselves, as a [`Coherence`] of that scope or an atomic makes them; for all others there is `fence`.
+        /// NVIDIA a release fence, with `cp.async.wait_all` before it in kernels that copy to LDS. On AMD it only waits: beyond
+        /// the workgroup those stores are visible that went through the caches by themselves, as a [`Coherence`] of that scope
+        /// or an atomic makes them; for all others there is `fence`.
         Drain {
             /// Who must see the stores.
             scope: Scope,
@@ -535,7 +593,8 @@ ops! {
             bytes: Value,
         } = "make_buffer", "k.make_buffer::<T>(address, bytes)", "create_buffer_resource(_from_addr)", Class::PLAIN,
             "(address: u64, bytes: integer) -> buffer<T>", BITS;
-        /// Load from a buffer of the result's type (its element type need not be the buffer's). The first byte lies at
+        /// Load from a buffer of the result's type, 1, 2, 4, 8, 12 or 16 bytes (its element type need not be the buffer's).
+        /// The first byte lies at
         /// `offset` units plus `scalar` bytes, computed exactly; an `offset` below 0 lies outside whatever `scalar` is. An access that does not end within the buffer gives 0 in
         /// every element. Where `mask` is false nothing is accessed and the result is `fill`.
         BufferLoad {
@@ -574,6 +633,20 @@ ops! {
             cache: Cache,
         } = "buffer_store", "k.buffer_store(v, b, offset)", "bo.buffer_store", Class::PLAIN,
             "(v: T or T×n, b: buffer, offset: u32 or idx)", BITS;
+        /// Loads a value that is the same in all lanes of a wave through the scalar unit: 1, 2, 3, 4, 8 or 16 elements of 32
+        /// bits, placed as by `buffer_load`; 0 in every element if the access does not end within the buffer. Offset and
+        /// buffer are the same in all active lanes (a difference is reported on `cpu`). The scalar cache is not coherent:
+        /// nobody may write the memory during the launch, so a buffer parameter must be declared as only read. NVIDIA: an
+        /// ordinary load through the read-only cache.
+        SBufferLoad {
+            /// The buffer, aligned to 4 bytes or more.
+            buffer: Value,
+            /// `u32` or `idx`, in `unit`s, a multiple of 4 bytes; never wraps.
+            offset: Value,
+            /// What `offset` counts.
+            unit: OffsetUnit,
+        } = "s_buffer_load", "k.s_buffer_load(b, offset)", "bo.buffer_load(is_scalar), rocdl.s_buffer_load", Class::PLAIN,
+            "(b: buffer, offset: u32 or idx) -> T or T×n", BITS;
         /// Atomic read-modify-write of one buffer element, relaxed, placed as by `buffer_load`; outside the buffer nothing
         /// happens and the result is 0 (on every chip: the hardware's own check is not relied upon).
         BufferAtomic {
@@ -587,16 +660,45 @@ ops! {
             offset: Value,
             /// What `offset` counts.
             unit: OffsetUnit,
+            /// `u32`, in bytes, the same in all lanes of a wave.
+            scalar: Option<Value>,
             /// `bool`; false: nothing happens, the result is 0.
             mask: Option<Value>,
+            /// Not to be kept in caches; a hint.
+            nontemporal: bool,
             /// Among whom it is atomic.
             scope: Scope,
         } = "buffer_atomic", "k.buffer_atomic(op, v, b, offset, scope)", "raw_ptr_buffer_atomic_fadd, BufferAtomic", Class::ATOMIC,
             "(v: T, b: buffer, offset: u32 or idx) -> T", BITS;
+        /// Atomic compare-and-swap of one buffer element, relaxed, placed as by `buffer_load`: stores `value` if the memory
+        /// holds `expected`, bit for bit; the result is the value before. Outside the buffer nothing happens and the result
+        /// is 0, on every chip.
+        BufferAtomicCas {
+            /// What must be there.
+            expected: Value,
+            /// What is stored then.
+            value: Value,
+            /// The buffer.
+            buffer: Value,
+            /// `u32` or `idx`, in `unit`s; never wraps.
+            offset: Value,
+            /// What `offset` counts.
+            unit: OffsetUnit,
+            /// `u32`, in bytes, the same in all lanes of a wave.
+            scalar: Option<Value>,
+            /// `bool`; false: nothing happens, the result is 0.
+            mask: Option<Value>,
+            /// Not to be kept in caches; a hint.
+            nontemporal: bool,
+            /// Among whom it is atomic.
+            scope: Scope,
+        } = "buffer_atomic_cas", "k.buffer_atomic_cas(expected, v, b, offset, scope)", "raw_ptr_buffer_atomic_cmpswap",
+            Class::ATOMIC, "(expected: T, v: T, b: buffer, offset: u32 or idx) -> T", BITS;
         /// Copies from a buffer to LDS without passing through registers: `bytes` bytes a lane, read as `buffer_load` places
-        /// them, written at `pointer` + `bytes`·lane, `pointer` being the same in all lanes of the wave. Reading them is
-        /// allowed after a `drain` of the wave that copied (and a barrier, for other waves), and so is storing to them;
-        /// earlier accesses are reported on `cpu`. Lanes whose access does not end within the buffer write zeros.
+        /// them, written at `pointer` + `bytes`·lane, `pointer` being the same in all lanes of the wave. The bytes of a lane
+        /// must not be read or stored to before that lane has waited for the copy, by a `drain` or a `wait_asyncmark` (and
+        /// then a barrier, for other waves): accesses before that are reported on `cpu`. Lanes whose access does not end within
+        /// the buffer write zeros.
         CopyToLds {
             /// The buffer.
             buffer: Value,
@@ -608,12 +710,22 @@ ops! {
             unit: OffsetUnit,
             /// `u32`, in bytes, the same in all lanes of a wave.
             scalar: Option<Value>,
-            /// Bytes a lane: 4 or 16. gfx950 copies both natively, gfx942 only 4; elsewhere it is a load and a store.
+            /// Bytes a lane: 4 or 16. gfx950 copies both natively, gfx942 only 4, NVIDIA (`cp.async`) both where the buffer's
+            /// alignment and the offset's show that the address is a multiple of 4, in pieces of 4 bytes if not of 16;
+            /// elsewhere, and for coherent copies on NVIDIA, it is a load and a store.
             bytes: u32,
             /// Cache behaviour.
             cache: Cache,
         } = "copy_to_lds", "k.copy_to_lds(b, offset, p, bytes)", "buffer_load_to_lds, BufferCopyLDS", Class::PLAIN,
             "(b: buffer, offset: u32 or idx, p: lds<T>)", BITS;
+        /// Ends a group of copies to LDS: those that the thread started since its last mark.
+        AsyncMark = "asyncmark", "k.asyncmark()", "rocdl.asyncmark", Class::ALL, "()", Agreement::None;
+        /// Waits until all copies to LDS have landed that the thread started before its mark number `n`, counted back from
+        /// the newest one, which is 0. So all groups have landed but the newest `n` and what is not marked yet. With fewer
+        /// marks than that it waits for nothing. CDNA: `s_waitcnt vmcnt(m)`, `m` being the number of copies that were surely
+        /// issued since that mark, counted when the kernel is compiled through branches (the smaller side) and loops (a
+        /// pipelined loop keeps its distance); NVIDIA: `cp.async.wait_group`. Nothing where copies are loads and stores.
+        WaitAsyncMark(n: u32) = "wait_asyncmark", "k.wait_asyncmark(n)", "rocdl.wait_asyncmark", Class::ALL, "()", Agreement::None;
         /// All threads of the workgroup wait for each other; LDS stores before it are visible after it. It does not order
         /// global memory.
         Barrier = "barrier", "k.barrier()", "gpu.barrier", Class::ALL, "()", Agreement::None;
@@ -641,9 +753,9 @@ ops! {
         } = "", "", "", Class::NUMBER, "", BITS;
         /// Bit `i` tells whether the condition holds in lane `i` of the wave and that lane is active.
         Ballot(condition: Value) = "ballot", "c.ballot()", "rocdl.ballot", Class::BOOL, "(c: bool) -> u64", BITS;
-        /// The value of the first active lane, in all lanes.
+        /// The value of the first active lane, all elements of it, in all lanes.
         ReadFirstLane(value: Value) = "readfirstlane", "v.uniform()", "rocdl.readfirstlane, uniform", Class::PLAIN, "(v: T) -> T", BITS;
-        /// The value of one lane, in all lanes. The lane (modulo the wave width) must be active and the same for all.
+        /// The value of one lane, all elements of it, in all lanes. The lane (modulo the wave width) must be active and the same for all.
         ReadLane(value: Value, lane: Value) = "readlane", "v.readlane(lane)", "rocdl.readlane", Class::PLAIN, "(v: T, lane: u32) -> T", BITS;
         /// Transposes an 8×8 matrix of 16-bit elements held by each logical group of 32 lanes: with `g = l div 4` and
         /// `t = l mod 4`, a word holds row `g`, columns `2t` (low half) and `2t + 1` before, and column `g`, rows `2t` and
@@ -652,8 +764,23 @@ ops! {
         /// Byte `i` of the result is byte `selector.byte[i] mod 8` of the eight bytes of `a` (4–7) and `b` (0–3).
         PermB32(a: Value, b: Value, selector: Value) = "perm_b32", "k.perm_b32(a, b, selector)", "rocdl.perm_b32", Class::U32,
             "(a: u32, b: u32, selector: u32) -> u32", BITS;
+        /// Reads a transposed matrix from LDS: every lane loads its own chunk of E elements of `bits` bits from its own address,
+        /// and groups of 16 consecutive lanes deal the elements out. Lane `i` of a group gets, as element `j`, element `i mod E`
+        /// of the chunk of lane `(16/E)·j + i div E`. `bits` is 16 (E = 4), 8 (8), 4 (16) or 6 (16); elements of 4 and 6 bits
+        /// lie one behind the other, lowest bit first, in `u32x2` and `u32x3`. The addresses are multiples of 8, for 6 bits of
+        /// 16. All lanes of the wave must be active.
+        LdsReadTr {
+            /// Where the lane's chunk lies in LDS.
+            pointer: Value,
+            /// Width of an element: 16, 8, 4 or 6.
+            bits: u32,
+        } = "lds_read_tr", "k.lds_read_tr(p), k.lds_read_tr4(p), k.lds_read_tr6(p)",
+            "LDSReadTrans, rocdl.ds.read.tr16.b64, tr8.b64, tr4.b64, tr6.b96", Class::PLAIN, "(p: lds<T>) -> T×n", BITS;
         /// Waits until at most so many memory operations of the wave are outstanding. CDNA (gfx9) only: other chips count
-        /// differently; `drain` is portable. On `cpu`, which counts none, only `vmcnt` = 0 makes copies to LDS readable.
+        /// differently; `drain` is portable. On `cpu` the copies to LDS have landed that at least `vmcnt` later operations on
+        /// vector memory follow: each load, store, atomic and copy of the wave through a buffer or a global pointer counts as
+        /// one, but not `s_buffer_load`, nor a load through a pointer that is the same in all lanes, which AMD's compiler may
+        /// make a scalar one.
         SWaitcnt {
             /// Vector memory: 0 to 63.
             vmcnt: Option<u32>,

@@ -32,9 +32,18 @@ pub fn pow<A: Arith>(a: &A, x: A::F, y: A::F) -> A::F {
     // Infinite logarithms need no low part: below, an infinite product drops it.
     let high = a.select(a.feq(x, zero), a.f(f32::NEG_INFINITY), high);
     let high = a.select(a.flt(size, infinity), high, size);
-    let limited = a.clamp(y, -MOST, MOST);
-    let value = exp2(a, product(a, limited, (high, low)));
+    let value = exp2(a, product(a, limited(a, y), (high, low)));
+    with_sign(a, x, y, value)
+}
 
+/// An exponent that times an infinite logarithm is infinite, and times the logarithm of 1 is 0.
+pub(super) fn limited<A: Arith>(a: &A, y: A::F) -> A::F {
+    a.clamp(y, -MOST, MOST)
+}
+
+/// x^y from |x|^y: its sign, and where it is no number or 1.
+pub(super) fn with_sign<A: Arith>(a: &A, x: A::F, y: A::F, value: A::F) -> A::F {
+    let (zero, infinity, size) = (a.f(0.0), a.f(f32::INFINITY), a.fabs(x));
     // Integers and their parity. Adding 2^23 rounds to an integer, whose lowest bit is that of the sum's significand.
     let exponent = a.fabs(y);
     let fractional = a.flt(exponent, a.f(8_388_608.0));

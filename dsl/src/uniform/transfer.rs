@@ -99,8 +99,14 @@ impl Transfer<'_> {
                     _ => state,
                 }
             }
-            Op::AtomicRmw { .. } | Op::AtomicCas { .. } | Op::BufferAtomic { .. } => State::DIFFERENT,
-            Op::Transpose8x8(_) => State::DIFFERENT,
+            Op::AtomicRmw { .. }
+            | Op::AtomicCas { .. }
+            | Op::BufferAtomic { .. }
+            | Op::BufferAtomicCas { .. }
+            | Op::LdsReadTr { .. }
+            | Op::Transpose8x8(_) => State::DIFFERENT,
+            // One load for the wave, of memory that nobody writes.
+            Op::SBufferLoad { .. } => all().with_bits(|k| if k <= self.wave || all().same(k) { 0 } else { u32::MAX }),
             Op::Ballot(_) => State::by_size(|k| if k <= self.wave { 0 } else { u32::MAX }),
             Op::ReadFirstLane(a) => get(a).with_bits(|k| if k <= self.wave { 0 } else { get(a).differing(k) }),
             Op::ReadLane(a, lane) => {

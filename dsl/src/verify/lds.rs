@@ -1,21 +1,19 @@
 //! Loads from LDS to which nothing can have been stored: what LDS holds at the start is undefined.
 
-use super::origins::Origins;
+use super::origins::Arrays;
 use crate::error::Refusal;
-use crate::ir::{AtomicOp, Block, Inst, Kernel, Op, Value};
+use crate::ir::{AtomicOp, Block, Inst, Kernel, Op, Space, Type, Value};
 
 /// Refuses loads of LDS arrays before anything can have been stored there.
-pub(super) fn check(kernel: &Kernel, origins: &Origins) -> Result<(), Refusal> {
+pub(super) fn check(kernel: &Kernel) -> Result<(), Refusal> {
     if kernel.lds.is_empty() {
         return Ok(());
     }
-    let mut arrays = vec![None; kernel.values.len()];
+    let mut addresses = false;
     kernel.walk(&mut |inst| {
-        if let (Op::LdsBase(array), [result]) = (&inst.op, &inst.results[..]) {
-            arrays[result.index()] = Some(*array as usize);
-        }
+        addresses |= matches!(inst.op, Op::PtrToInt(p) if matches!(kernel.ty(p), Type::Ptr(Space::Lds, _)));
     });
-    let walk = Walk { kernel, origins, arrays };
+    let walk = Walk { kernel, arrays: Arrays::of(kernel), addresses };
     let mut ever = vec![false; kernel.lds.len()];
     walk.stores(&kernel.body, &mut ever);
     let mut stored = vec![false; kernel.lds.len()];
@@ -24,27 +22,32 @@ pub(super) fn check(kernel: &Kernel, origins: &Origins) -> Result<(), Refusal> {
 
 struct Walk<'k> {
     kernel: &'k Kernel,
-    origins: &'k Origins,
-    /// By value: the array that it is the base of.
-    arrays: Vec<Option<usize>>,
+    /// By value.
+    arrays: Vec<Arrays>,
+    /// Whether addresses in LDS become integers, which may go anywhere.
+    addresses: bool,
 }
 
 impl Walk<'_> {
-    /// The arrays that a value can point into.
-    fn pointed(&self, v: Value) -> Vec<usize> {
-        self.origins.all(v).into_iter().filter_map(|v| self.arrays[v.index()]).collect()
-    }
-
     /// Marks what an operation may store to.
     fn store(&self, inst: &Inst, stored: &mut [bool]) {
-        let mut mark = |v: Value| self.pointed(v).into_iter().for_each(|a| stored[a] = true);
+        let mut mark = |v: Value| match self.arrays[v.index()] {
+            Arrays::None => {}
+            Arrays::One(a) => stored[a as usize] = true,
+            Arrays::Any => stored.fill(true),
+        };
         match &inst.op {
             Op::PtrStore { pointer, .. }
             | Op::AtomicRmw { pointer, .. }
             | Op::AtomicCas { pointer, .. }
             | Op::CopyToLds { pointer, .. } => mark(*pointer),
             // What stands for the region may store in ways that the region does not show.
-            Op::Native { args, .. } => args.iter().copied().for_each(mark),
+            Op::Native { args, .. } => {
+                args.iter().copied().for_each(mark);
+                if self.addresses {
+                    stored.fill(true);
+                }
+            }
             _ => {}
         }
     }
@@ -77,14 +80,17 @@ impl Walk<'_> {
 
     fn load(&self, inst: &Inst, stored: &[bool], ever: &[bool]) -> Result<(), String> {
         let pointer = match &inst.op {
-            Op::PtrLoad { pointer, .. } | Op::AtomicCas { pointer, .. } => *pointer,
+            Op::PtrLoad { pointer, .. } | Op::LdsReadTr { pointer, .. } | Op::AtomicCas { pointer, .. } => *pointer,
             Op::AtomicRmw { op, pointer, .. } if *op != AtomicOp::Xchg => *pointer,
             _ => return Ok(()),
         };
-        let arrays = self.pointed(pointer);
-        let (Some(first), true) = (arrays.first(), arrays.iter().all(|a| !stored[*a])) else { return Ok(()) };
-        let (name, array) = (inst.op.def().name, self.kernel.lds[*first].name);
-        Err(match ever[*first] {
+        let Arrays::One(first) = self.arrays[pointer.index()] else { return Ok(()) };
+        let first = first as usize;
+        if stored[first] {
+            return Ok(());
+        }
+        let (name, array) = (inst.op.def().name, self.kernel.lds[first].name);
+        Err(match ever[first] {
             false => format!(
                 "`{name}` from LDS array `{array}`, to which the kernel never stores; LDS holds nothing of use at the start: \
                  store to it first"

@@ -18,8 +18,17 @@ pub(super) fn accessible(data: Type) -> Result<(), String> {
     if !data.is_data() || !data.scalar().in_memory() {
         return Err(format!("memory access of {data}"));
     }
-    if data.bytes() > MAX_ACCESS || !data.bytes().is_power_of_two() {
-        return Err(format!("memory access of {data}, {} bytes; allowed are 1, 2, 4, 8 and 16", data.bytes()));
+    if data.bytes() > MAX_ACCESS || !(data.bytes().is_power_of_two() || data.bytes() == 12) {
+        return Err(format!("memory access of {data}, {} bytes; allowed are 1, 2, 4, 8, 12 and 16", data.bytes()));
+    }
+    Ok(())
+}
+
+/// Data that the scalar unit can load at once.
+pub(super) fn scalar_loadable(data: Type) -> Result<(), String> {
+    let words = data.is_data() && data.scalar().in_memory() && data.scalar().bytes() == 4;
+    if !words || !matches!(data.lanes(), 1 | 2 | 3 | 4 | 8 | 16) {
+        return Err(format!("a scalar load of {data}; allowed are 1, 2, 3, 4, 8 and 16 elements of 32 bits"));
     }
     Ok(())
 }
@@ -107,7 +116,33 @@ impl Scope<'_> {
 
     /// A load or store through a pointer, against the declarations of the buffers that it can point into.
     pub(super) fn pointed_access(&self, pointer: Value, does: Does) -> Result<(), String> {
-        self.origins.all(pointer).into_iter().try_for_each(|v| self.declared_access(v, does))
+        self.origins.restricting(pointer).try_for_each(|v| self.declared_access(v, does))
+    }
+
+    /// A load through the scalar cache, which does not see what is written during the launch.
+    pub(super) fn unwritten(&self, buffer: Value) -> Result<(), String> {
+        if let Some((name, ParamKind::Buffer { elem, access, align, .. })) =
+            self.kernel.params.get(buffer.index()).map(|p| (p.name, p.kind))
+        {
+            if access != Access::Read {
+                return Err(format!(
+                    "a scalar load from buffer `{name}`, which is declared as written; the scalar cache does not see writes: \
+                     use buffer_load"
+                ));
+            }
+            return if align >= 4 {
+                Ok(())
+            } else {
+                Err(format!(
+                    "a scalar load from buffer `{name}` of {elem}, aligned to {align}; it needs 4: declare the alignment"
+                ))
+            };
+        }
+        let elem = self.ty(buffer)?.scalar();
+        if elem.bytes() >= 4 {
+            return Ok(());
+        }
+        Err(format!("a scalar load from a buffer of {elem}; allowed are elements of 4 bytes or more, which align it"))
     }
 
     fn declared_access(&self, buffer: Value, does: Does) -> Result<(), String> {
@@ -134,10 +169,10 @@ impl Scope<'_> {
     }
 }
 
-/// A pointer to global memory.
-pub(super) fn global(ty: Type) -> Result<(), String> {
-    match ty {
-        Type::Ptr(Space::Global, _) => Ok(()),
-        other => Err(format!("{other} where a pointer to global memory is wanted")),
+/// The integer that holds addresses of a space.
+pub(super) const fn address_of(space: Space) -> Type {
+    match space {
+        Space::Lds => Type::U32,
+        Space::Global => Type::U64,
     }
 }

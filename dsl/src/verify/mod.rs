@@ -30,8 +30,11 @@ pub const MAX_ALIGN: u32 = 4096;
 /// Deepest nesting of regions; what executes a kernel keeps a stack of this size.
 pub const MAX_DEPTH: usize = 64;
 
-/// Widest memory access of one thread, in bytes.
+/// Widest memory access of one thread, in bytes; a scalar load takes up to 64.
 pub const MAX_ACCESS: u32 = 16;
+
+/// Oldest mark that [`Op::WaitAsyncMark`] can name.
+pub const MAX_MARK: u32 = 31;
 
 /// Checks `kernel` for `target`: types, definitions before uses, launch shape, sizes; that barriers and exchanges between
 /// lanes stand where the threads they are about come together; that no access is provably misplaced, misaligned or of LDS that
@@ -58,7 +61,7 @@ pub fn verify(kernel: &Kernel, target: Target) -> Result<Vec<Warning>, Refusal> 
     let facts = Facts::of(kernel);
     together::check(kernel, &Uniformity::of(kernel, &facts))?;
     places::check(kernel, &facts)?;
-    lds::check(kernel, &scope.origins)?;
+    lds::check(kernel)?;
     Ok(budget::check(kernel, &facts))
 }
 

@@ -1,8 +1,8 @@
 //! The rules of each operation: operands, results, attributes. What its regions take and hand out is in
 //! [`super::regions`].
 
-use super::memory::{Does, Place, accessible, global, how, through};
-use super::{MAX_VECTOR, Scope, lacks};
+use super::memory::{Does, Place, accessible, address_of, how, scalar_loadable, through};
+use super::{MAX_MARK, MAX_VECTOR, Scope, lacks};
 use crate::ir::{AtomicKind, Class, Inst, Op, Order, Scalar, Scope as Threads, Space, Type};
 
 /// Bits of the instruction classes that AMD's scheduler knows.
@@ -115,6 +115,15 @@ impl Scope<'_> {
                 }
                 Ok(())
             }
+            Op::ConvertStochastic(..) => {
+                let (from, to) = (operands[0], result()?);
+                data(from)?;
+                same(from.with_scalar(Scalar::U32), "the random number", operands[1])?;
+                if to != from.with_scalar(to.scalar()) || !matches!(to.scalar(), Scalar::Bf16 | Scalar::F16) {
+                    return Err(format!("no stochastic rounding from {from} to {to}; allowed are bf16 and f16"));
+                }
+                Ok(())
+            }
             Op::Bitcast(_) => {
                 let (from, to) = (operands[0], result()?);
                 let plain = |t: Type| t.is_data() && t.scalar().in_memory();
@@ -182,17 +191,14 @@ impl Scope<'_> {
                 Type::Buffer(_) => Err("pointer to a buffer that is no parameter; its address is a pointer".to_owned()),
                 other => Err(format!("`buffer_ptr` of {other}")),
             },
-            Op::IntToPtr(_) => {
-                same(Type::U64, "the address", operands[0])?;
-                match result()? {
-                    Type::Ptr(Space::Global, s) if s.in_memory() => Ok(()),
-                    other => Err(format!("an address as {other}; only a pointer to global memory has one")),
-                }
-            }
-            Op::PtrToInt(_) => {
-                global(operands[0])?;
-                same(Type::U64, "the result", result()?)
-            }
+            Op::IntToPtr(_) => match result()? {
+                Type::Ptr(space, s) if s.in_memory() => same(address_of(space), "the address", operands[0]),
+                other => Err(format!("an address as {other}; it makes a pointer")),
+            },
+            Op::PtrToInt(_) => match operands[0] {
+                Type::Ptr(space, _) => same(address_of(space), "the result", result()?),
+                other => Err(format!("the address of {other}; only a pointer has one")),
+            },
             Op::PtrLoad { pointer, memory } => {
                 let ty = result()?;
                 accessible(ty)?;
@@ -207,6 +213,26 @@ impl Scope<'_> {
                 through(self.ty(*pointer)?, ty)?;
                 how(memory, ty, Does::Store)?;
                 self.pointed_access(*pointer, Does::Store)
+            }
+            Op::LdsReadTr { bits, .. } => {
+                let ty = result()?;
+                match operands[0] {
+                    Type::Ptr(Space::Lds, _) => {}
+                    other => return Err(format!("a transposing read through {other}; it needs a pointer to LDS")),
+                }
+                let s = ty.scalar();
+                let chunk = match bits {
+                    16 if s.bits() == 16 => Type::Vector(s, 4),
+                    8 if s.bits() == 8 => Type::Vector(s, 8),
+                    4 => Type::Vector(Scalar::U32, 2),
+                    6 => Type::Vector(Scalar::U32, 3),
+                    8 | 16 => {
+                        return Err(format!("a transposing read of {ty}; elements of {bits} bits are wanted"));
+                    }
+                    _ => return Err(format!("a transposing read of {bits} bits; allowed are 16, 8, 6 and 4")),
+                };
+                same(chunk, "the result", ty)?;
+                through(operands[0], ty)
             }
             Op::AtomicRmw { pointer, value, order, .. } => {
                 let ty = result()?;
@@ -228,7 +254,11 @@ impl Scope<'_> {
                 }
                 Ok(())
             }
-            Op::Drain { .. } | Op::Barrier => nothing(),
+            Op::Drain { .. } | Op::Barrier | Op::AsyncMark => nothing(),
+            Op::WaitAsyncMark(n) => {
+                nothing()?;
+                at_most("wait_asyncmark", *n, MAX_MARK)
+            }
             Op::MakeBuffer { .. } => {
                 same(Type::U64, "the address", operands[0])?;
                 if !matches!(operands[1], Type::U32 | Type::U64 | Type::Scalar(Scalar::Idx)) {
@@ -257,11 +287,24 @@ impl Scope<'_> {
                 self.place(&place, Does::Store)?;
                 accessible(self.ty(*value)?)
             }
-            Op::BufferAtomic { kind: AtomicKind(kind), value, buffer, offset, mask, .. } => {
+            Op::SBufferLoad { buffer, offset, .. } => {
+                scalar_loadable(result()?)?;
+                self.place(&Place { buffer: *buffer, offset: *offset, scalar: None, mask: None }, Does::Load)?;
+                self.unwritten(*buffer)
+            }
+            Op::BufferAtomic { kind: AtomicKind(kind), value, buffer, offset, scalar, mask, .. } => {
                 let ty = result()?;
                 same(ty, "the value", self.ty(*value)?)?;
                 one_of(&format!("the value of `{kind}`"), ty, kind.def().on)?;
-                let place = Place { buffer: *buffer, offset: *offset, scalar: None, mask: *mask };
+                let place = Place { buffer: *buffer, offset: *offset, scalar: *scalar, mask: *mask };
+                self.place(&place, Does::Update)
+            }
+            Op::BufferAtomicCas { expected, value, buffer, offset, scalar, mask, .. } => {
+                let ty = result()?;
+                same(ty, "the value", self.ty(*value)?)?;
+                same(ty, "the expected value", self.ty(*expected)?)?;
+                one_of("the value", ty, Class::ATOMIC)?;
+                let place = Place { buffer: *buffer, offset: *offset, scalar: *scalar, mask: *mask };
                 self.place(&place, Does::Update)
             }
             Op::CopyToLds { buffer, offset, pointer, scalar, bytes, .. } => {
@@ -279,13 +322,12 @@ impl Scope<'_> {
             }
             Op::LaneShuffle { value, amount, width, .. } => {
                 let ty = result()?;
-                scalar("the value", ty)?;
+                data(ty)?;
                 same(ty, "the value", self.ty(*value)?)?;
                 same(Type::U32, "the lane", self.ty(*amount)?)?;
                 self.group(*width)
             }
             Op::Butterfly { offset, width, .. } => {
-                scalar("the value", operands[0])?;
                 keeps()?;
                 self.group(*width)?;
                 if !offset.is_power_of_two() || offset >= width {
@@ -297,15 +339,10 @@ impl Scope<'_> {
                 same(Type::BOOL, "the condition", operands[0])?;
                 same(Type::U64, "the result", result()?)
             }
-            Op::ReadFirstLane(_) | Op::Opaque(_) => {
-                if matches!(inst.op, Op::ReadFirstLane(_)) {
-                    scalar("the value", operands[0])?;
-                }
-                keeps()
-            }
+            Op::ReadFirstLane(_) | Op::Opaque(_) => keeps(),
             Op::ReadLane(..) => {
                 let ty = result()?;
-                scalar("the value", ty)?;
+                data(ty)?;
                 same(ty, "the value", operands[0])?;
                 same(Type::U32, "the lane", operands[1])
             }

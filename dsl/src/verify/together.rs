@@ -50,9 +50,11 @@ impl<'k> Walk<'k, '_> {
                 self.same_for_wave(inst, "the LDS pointer", *pointer)?;
                 scalar.map_or(Ok(()), |v| self.same_for_wave(inst, "the scalar offset", v))
             }
-            Op::BufferLoad { scalar: Some(v), .. } | Op::BufferStore { scalar: Some(v), .. } => {
-                self.same_for_wave(inst, "the scalar offset", *v)
-            }
+            Op::BufferLoad { scalar: Some(v), .. }
+            | Op::BufferStore { scalar: Some(v), .. }
+            | Op::BufferAtomic { scalar: Some(v), .. }
+            | Op::BufferAtomicCas { scalar: Some(v), .. } => self.same_for_wave(inst, "the scalar offset", *v),
+            Op::SBufferLoad { offset, .. } => self.same_for_wave(inst, "the offset", *offset),
             _ => Ok(()),
         }
     }
@@ -131,9 +133,12 @@ fn promised(cause: &Cause, needed: Span) -> String {
 fn whom(op: &Op) -> Option<Whom> {
     match op {
         Op::Barrier | Op::AssumeUniform { scope: Scope::Workgroup, .. } => Some(Whom::Workgroup),
-        Op::AssumeUniform { .. } | Op::Ballot(_) | Op::ReadFirstLane(_) | Op::ReadLane(..) | Op::CopyToLds { .. } => {
-            Some(Whom::Wave)
-        }
+        Op::AssumeUniform { .. }
+        | Op::Ballot(_)
+        | Op::ReadFirstLane(_)
+        | Op::ReadLane(..)
+        | Op::LdsReadTr { .. }
+        | Op::CopyToLds { .. } => Some(Whom::Wave),
         Op::LaneShuffle { width, .. } | Op::Butterfly { width, .. } => Some(Whom::Group(*width)),
         Op::Transpose8x8(_) => Some(Whom::Group(32)),
         _ => None,

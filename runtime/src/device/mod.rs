@@ -1,6 +1,7 @@
 //! Devices: where kernels run. One file a device.
 
 mod cpu;
+mod cuda;
 #[cfg(feature = "jit")]
 mod gcn;
 
@@ -10,6 +11,7 @@ use std::time::Duration;
 use lathe_dsl::Target;
 
 pub use cpu::{Cpu, CpuOptions};
+pub use cuda::Cuda;
 #[cfg(feature = "jit")]
 pub use gcn::{Gcn, LocatedError};
 
@@ -31,7 +33,7 @@ impl DeviceId {
 
 /// Memory and execution of one device. Addresses are the device's own; every call waits until it is done.
 pub trait Device: Send + Sync {
-    /// As the command line spells it: `cpu`, `gcn:gfx950`.
+    /// As the command line spells it: `cpu`, `gcn:gfx950`, `cuda:0`.
     fn name(&self) -> String;
 
     /// Its number, the same for its whole life.
@@ -39,6 +41,12 @@ pub trait Device: Send + Sync {
 
     /// The chip that kernels must be traced for.
     fn target(&self) -> Target;
+
+    /// Whether the chip's approximations (`hw_exp2` and its like) are the chip's own here, within their bounds. The devices
+    /// that run on the host round them correctly.
+    fn approximates(&self) -> bool {
+        false
+    }
 
     /// Reserves `bytes` of memory, aligned to 256; the content is undefined.
     ///

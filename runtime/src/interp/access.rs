@@ -3,12 +3,11 @@
 use lathe_dsl::ir::Space;
 
 use super::allocations::Allocation;
-use super::alu::Rmw;
 use super::error::{AccessKind, BufferAccess, FaultKind, FindingKind};
 use super::lds::Lds;
 use super::memory::GlobalBuffer;
 use super::program::{Offset, Pc, Reg, Source};
-use super::rows::{Cell, Done, Raised, Regs, Row, each_lane};
+use super::rows::{Cell, Done, Raised, Regs, Row, each_lane, lanes_where};
 use super::wave::Context;
 
 fn at_lane<T>(lane: usize, result: Result<T, Box<FaultKind>>) -> Result<T, Raised> {
@@ -182,15 +181,18 @@ impl<'a> Access<'_, 'a> {
         dst: Reg,
         place: Place<'_, 'a, W>,
         offsets: &Row<i64, W>,
-        n: u32,
+        (n, whole): (u32, bool),
         mask: u64,
     ) -> Done {
+        self.cx.lds.issue(self.wave);
+        let whole = whole && n as usize * B > 4;
         let rows = &mut C::file_mut(regs)[dst as usize..(dst + n) as usize];
         each_lane::<W>(mask, |lane| {
             match self.locate::<W, B>(lane, place, offsets[lane], rows.len())? {
                 Some((buffer, name, at)) => {
                     self.check_written(lane, buffer, name, at, rows.len() * B)?;
-                    buffer.load::<B>(at, rows.len(), |e, bits| rows[e][lane] = C::from_bits(bits));
+                    let load = || buffer.load::<B>(at, rows.len(), |e, bits| rows[e][lane] = C::from_bits(bits));
+                    buffer.undivided(whole, load);
                 }
                 None => rows.iter_mut().for_each(|row| row[lane] = C::from_bits(0)),
             }
@@ -205,28 +207,61 @@ impl<'a> Access<'_, 'a> {
         value: Reg,
         place: Place<'_, 'a, W>,
         offsets: &Row<i64, W>,
-        n: u32,
+        (n, whole): (u32, bool),
         mask: u64,
     ) -> Done {
+        self.cx.lds.issue(self.wave);
+        let whole = whole && n as usize * B > 4;
         let rows = &C::file(regs)[value as usize..(value + n) as usize];
         each_lane::<W>(mask, |lane| {
             if let Some((buffer, _, at)) = self.locate::<W, B>(lane, place, offsets[lane], rows.len())? {
-                buffer.store::<B>(at, rows.len(), |e| rows[e][lane].bits());
+                let store = || buffer.store::<B>(at, rows.len(), |e| rows[e][lane].bits());
+                buffer.undivided(whole, store);
             }
             Ok(())
         })
     }
 
-    pub(super) fn buffer_rmw<C: Cell, const W: usize, const B: usize>(
+    /// A load that is the same in all lanes, of `n` words.
+    pub(super) fn scalar_load<const W: usize>(
         &mut self,
         regs: &mut Regs<W>,
-        (dst, value): (Reg, Reg),
+        dst: Reg,
         place: Place<'_, 'a, W>,
         offsets: &Row<i64, W>,
-        f: Rmw,
+        n: u32,
         mask: u64,
     ) -> Done {
-        let values = C::file(regs)[value as usize];
+        super::lanes::uniform(&offsets.map(|x| x as u64), mask, "offset of a scalar load")?;
+        if let Place::Made(rows) = place {
+            rows.iter().try_for_each(|row| super::lanes::uniform(row, mask, "buffer of a scalar load"))?;
+        }
+        let lane = mask.trailing_zeros() as usize % W;
+        let mut words = [0; 16];
+        let words = &mut words[..n as usize];
+        if let Some((buffer, name, at)) = self.locate::<W, 4>(lane, place, offsets[lane], words.len())? {
+            let address = buffer.address() + at as u64;
+            self.resolve(lane, address, 4 * words.len(), 4)?;
+            self.check_written(lane, buffer, name, at, 4 * words.len())?;
+            buffer.load::<4>(at, words.len(), |e, bits| words[e] = bits as u32);
+        }
+        for (row, word) in regs.r32[dst as usize..].iter_mut().zip(words) {
+            *row = [*word; W];
+        }
+        Ok(())
+    }
+
+    /// Replaces the element that every lane names by `f(lane, old)`, one lane after the other; 0 outside the buffer.
+    pub(super) fn buffer_update<C: Cell, const W: usize, const B: usize>(
+        &mut self,
+        regs: &mut Regs<W>,
+        dst: Reg,
+        place: Place<'_, 'a, W>,
+        offsets: &Row<i64, W>,
+        f: impl Fn(usize, u64) -> u64,
+        mask: u64,
+    ) -> Done {
+        self.cx.lds.issue(self.wave);
         let dst = &mut C::file_mut(regs)[dst as usize];
         each_lane::<W>(mask, |lane| {
             let old = match self.locate::<W, B>(lane, place, offsets[lane], 1)? {
@@ -234,7 +269,7 @@ impl<'a> Access<'_, 'a> {
                     let address = buffer.address() + at as u64;
                     self.resolve(lane, address, B, B as u32)?;
                     self.check_written(lane, buffer, name, at, B)?;
-                    buffer.update::<B>(at, |old| f(old, values[lane].bits()))
+                    buffer.update::<B>(at, |old| f(lane, old))
                 }
                 None => 0,
             };
@@ -263,8 +298,11 @@ impl<'a> Access<'_, 'a> {
                 });
             }
             let pointer = super::lds::advance(pointers[lane], i64::from(bytes) * lane as i64);
-            at_lane(lane, self.cx.lds.copy(pointer, data, self.wave, copy))
-        })
+            at_lane(lane, self.cx.lds.copy(pointer, data, self.wave))
+        })?;
+        let first = pointers[mask.trailing_zeros() as usize % W];
+        self.cx.lds.start_copy(first, bytes, (self.wave, mask), copy);
+        Ok(())
     }
 
     #[inline(always)]
@@ -277,16 +315,16 @@ impl<'a> Access<'_, 'a> {
         mask: u64,
     ) -> Done {
         let pointers = regs.r64[pointer as usize];
+        let first = pointers[mask.trailing_zeros() as usize % W];
+        if lanes_where(&pointers, |p| p != first) & mask != 0 {
+            self.cx.lds.issue(self.wave);
+        }
         let rows = &mut C::file_mut(regs)[dst as usize..(dst + n) as usize];
         each_lane::<W>(mask, |lane| {
             let (found, at) = self.resolve(lane, pointers[lane], rows.len() * B, align)?;
             self.check_written(lane, found.buffer, found.name, at, rows.len() * B)?;
-            let mut load = || found.buffer.load::<B>(at, rows.len(), |e, bits| rows[e][lane] = C::from_bits(bits));
-            if ordered {
-                found.buffer.locked(&mut load)
-            } else {
-                load()
-            };
+            let load = || found.buffer.load::<B>(at, rows.len(), |e, bits| rows[e][lane] = C::from_bits(bits));
+            found.buffer.undivided(ordered, load);
             Ok(())
         })
     }
@@ -300,16 +338,13 @@ impl<'a> Access<'_, 'a> {
         ordered: bool,
         mask: u64,
     ) -> Done {
+        self.cx.lds.issue(self.wave);
         let pointers = &regs.r64[pointer as usize];
         let rows = &C::file(regs)[value as usize..(value + n) as usize];
         each_lane::<W>(mask, |lane| {
             let (found, at) = self.resolve(lane, pointers[lane], rows.len() * B, align)?;
             let store = || found.buffer.store::<B>(at, rows.len(), |e| rows[e][lane].bits());
-            if ordered {
-                found.buffer.locked(store)
-            } else {
-                store()
-            };
+            found.buffer.undivided(ordered, store);
             Ok(())
         })
     }
@@ -323,6 +358,9 @@ impl<'a> Access<'_, 'a> {
         f: impl Fn(usize, u64) -> u64,
         mask: u64,
     ) -> Done {
+        if space == Space::Global {
+            self.cx.lds.issue(self.wave);
+        }
         let pointers = regs.r64[pointer as usize];
         let dst = &mut C::file_mut(regs)[dst as usize];
         each_lane::<W>(mask, |lane| {

@@ -105,8 +105,20 @@ pub enum FaultKind {
         /// First such element.
         element: i64,
     },
+    /// An access through a pointer that was made from an integer, to LDS that does not lie in one array.
+    #[error("{access} LDS at byte {address}, {bytes} bytes that lie in no array")]
+    LdsUnallocated {
+        /// Load, store or atomic.
+        access: AccessKind,
+        /// First byte in the workgroup's LDS.
+        address: i64,
+        /// Bytes accessed.
+        bytes: u32,
+    },
     /// An access to LDS into which a copy is under way.
-    #[error("{access} LDS array `{array}` at element {element}: bytes whose copy to LDS ({copy}) has not been drained")]
+    #[error(
+        "{access} LDS array `{array}` at element {element}: bytes whose copy to LDS ({copy}) has not been waited for"
+    )]
     LdsPending {
         /// Load or store.
         access: AccessKind,

@@ -112,6 +112,35 @@ pub(super) fn partner<C: Cell, const W: usize>(
     Ok(())
 }
 
+/// Deals elements of `bits` bits out among every 16 lanes. A lane has `n` rows of `row` bits, together a chunk of E elements;
+/// lane `i` gets as element `j` the element `i mod E` of lane `(16/E)·j + i div E`.
+pub(super) fn deal<const W: usize>(
+    regs: &mut Regs<W>,
+    (bits, row, n): (u32, u32, u32),
+    dst: Reg,
+    a: Reg,
+    mask: u64,
+) -> Done {
+    whole_groups::<W>(W as u32, mask)?;
+    let chunks: Row<u128, W> = std::array::from_fn(|lane| {
+        (0..n).fold(0, |chunk, r| chunk | u128::from(regs.r32[(a + r) as usize][lane]) << (r * row))
+    });
+    let elements = (n * row / bits) as usize;
+    let ones = |bits: u32| (1u128 << bits) - 1;
+    for lane in 0..W {
+        let (group, i) = (lane / 16 * 16, lane % 16);
+        let dealt = (0..elements).fold(0, |dealt, j| {
+            let from = chunks[group + 16 / elements * j + i / elements];
+            let element = from >> (i % elements * bits as usize) & ones(bits);
+            dealt | element << (j * bits as usize)
+        });
+        for r in 0..n {
+            regs.r32[(dst + r) as usize][lane] = (dealt >> (r * row) & ones(row)) as u32;
+        }
+    }
+    Ok(())
+}
+
 /// Transposes the 8×8 matrix of 16-bit elements that every group of 32 lanes holds: lane `4g + t` has row `g`, columns
 /// `2t` and `2t + 1`.
 pub(super) fn transpose<const W: usize>(regs: &mut Regs<W>, dst: Reg, a: Reg, mask: u64) -> Done {

@@ -2,15 +2,19 @@
 //!
 //! A pointer is the number of its array (bits 63:48) and a signed byte offset from the array's start (bits 47:0), so every
 //! access is held against the array that its pointer was made from, whatever way the pointer took. An offset that grows
-//! past what any array can hold stays there.
+//! past what any array can hold stays there. One that was made from an integer has the number of no array and an offset from
+//! the start of LDS; each access finds the array that it lies in.
 
 use lathe_dsl::ir::{LdsArray, Location};
 
+use super::copies::{Copies, States};
 use super::error::{AccessKind, FaultKind};
 use super::program::Program;
 
+/// Stands for the number of an array in a pointer that may point into any.
+const ANY_ARRAY: u64 = (1 << 16) - 1;
 /// LDS arrays that a pointer can tell apart.
-pub(super) const MAX_ARRAYS: usize = 1 << 16;
+pub(super) const MAX_ARRAYS: usize = ANY_ARRAY as usize;
 
 const WRITTEN: u8 = 1;
 /// A copy into it may not have landed yet.
@@ -23,6 +27,11 @@ const OFFSET_CAP: i64 = 1 << (OFFSET_BITS - 2);
 /// Pointer to the start of array number `array`.
 pub(super) fn base(array: u32) -> u64 {
     u64::from(array) << OFFSET_BITS
+}
+
+/// Pointer to byte `address` of LDS, in whatever array it lies.
+pub(super) fn at_address(address: u32) -> u64 {
+    ANY_ARRAY << OFFSET_BITS | u64::from(address)
 }
 
 /// Byte offset of a pointer from the start of its array.
@@ -44,22 +53,16 @@ struct Span {
     bytes: u32,
 }
 
-/// Bytes that a wave's copy was told to write, until the wave drains.
-struct Pending {
-    start: usize,
-    bytes: usize,
-    wave: u32,
-    copy: Location,
-}
-
 pub(super) struct Lds {
     arrays: Vec<LdsArray>,
     spans: Vec<Span>,
     bytes: Vec<u8>,
-    /// Per byte: [`WRITTEN`] once this workgroup stored to it, [`PENDING`] while a copy into it is not drained, else 0.
+    /// Per byte: [`WRITTEN`] once this workgroup stored to it, [`PENDING`] while a copy into it has not landed, else 0.
     state: Vec<u8>,
-    pending: Vec<Pending>,
+    copies: Copies,
 }
+
+const STATES: States = States { landed: WRITTEN, pending: PENDING };
 
 impl Lds {
     pub(super) fn new(program: &Program) -> Self {
@@ -71,24 +74,47 @@ impl Lds {
             .map(|(a, start)| Span { start: *start, bytes: a.len * a.elem.bytes() })
             .collect();
         let size = *size as usize;
-        Self { arrays: program.lds.clone(), spans, bytes: vec![0; size], state: vec![0; size], pending: vec![] }
+        let (bytes, state) = (vec![0; size], vec![0; size]);
+        Self { arrays: program.lds.clone(), spans, bytes, state, copies: Copies::default() }
     }
 
     /// Forgets everything written, for the next workgroup.
     pub(super) fn reset(&mut self) {
         self.state.fill(0);
-        self.pending.clear();
+        self.copies.clear();
     }
 
-    /// Address of an access to `n` elements of `B` bytes, held against bounds and alignment.
+    /// Byte of LDS that a pointer points to, modulo 2^32.
+    pub(super) fn address(&self, pointer: u64) -> u32 {
+        let start = self.spans.get((pointer >> OFFSET_BITS) as usize).map_or(0, |s| s.start);
+        start.wrapping_add(offset(pointer) as u32)
+    }
+
+    /// The pointer of an access to `bytes` bytes, made from the array that they lie in.
+    #[cold]
+    fn in_some_array(&self, pointer: u64, bytes: usize, access: AccessKind) -> Result<u64, Box<FaultKind>> {
+        let address = offset(pointer);
+        let (begin, end) = (address, address.saturating_add(bytes as i64));
+        let holds = |s: &&Span| i64::from(s.start) <= begin && end <= i64::from(s.start) + i64::from(s.bytes);
+        match self.spans.iter().position(|s| holds(&s)) {
+            Some(array) => Ok(base(array as u32) | (address - i64::from(self.spans[array].start)) as u64),
+            None => Err(Box::new(FaultKind::LdsUnallocated { access, address, bytes: bytes as u32 })),
+        }
+    }
+
+    /// Address of an access to `n` elements of `B` bytes, held against bounds and alignment; and its pointer, as one into an
+    /// array.
     #[inline(always)]
     fn locate<const B: usize>(
         &self,
-        pointer: u64,
+        mut pointer: u64,
         n: usize,
         align: u32,
         access: AccessKind,
-    ) -> Result<usize, Box<FaultKind>> {
+    ) -> Result<(usize, u64), Box<FaultKind>> {
+        if pointer >> OFFSET_BITS == ANY_ARRAY {
+            pointer = self.in_some_array(pointer, n * B, access)?;
+        }
         let array = (pointer >> OFFSET_BITS) as usize;
         let span = &self.spans[array];
         // A negative offset is a huge one.
@@ -100,7 +126,7 @@ impl Lds {
         if at & (align as usize - 1) != 0 {
             return Err(self.misaligned(array, at, B as u32, align, access));
         }
-        Ok(at)
+        Ok((at, pointer))
     }
 
     /// Number of the element of the array that a pointer, moved by `bytes`, points into.
@@ -133,10 +159,8 @@ impl Lds {
         let array = self.arrays[(pointer >> OFFSET_BITS) as usize].name;
         let first = self.state[at..at + len].iter().position(|s| *s != WRITTEN).unwrap_or(0);
         let element = self.element(pointer, first);
-        let byte = at + first;
-        let copy = self.pending.iter().rev().find(|p| (p.start..p.start + p.bytes).contains(&byte));
-        Box::new(match copy {
-            Some(p) => FaultKind::LdsPending { access, array, element, copy: p.copy },
+        Box::new(match self.copies.meeting(at + first, 1, None) {
+            Some((copy, _)) => FaultKind::LdsPending { access, array, element, copy },
             None => FaultKind::LdsUninitialised { array, element },
         })
     }
@@ -153,7 +177,7 @@ impl Lds {
     /// The bytes of `n` elements of `B` bytes, to load; their address is a multiple of `align`.
     #[inline(always)]
     pub(super) fn load<const B: usize>(&self, pointer: u64, n: usize, align: u32) -> Result<&[u8], Box<FaultKind>> {
-        let at = self.locate::<B>(pointer, n, align, AccessKind::Read)?;
+        let (at, pointer) = self.locate::<B>(pointer, n, align, AccessKind::Read)?;
         self.check_readable::<B>(pointer, at, n)?;
         Ok(&self.bytes[at..at + n * B])
     }
@@ -166,8 +190,8 @@ impl Lds {
         n: usize,
         align: u32,
     ) -> Result<&mut [u8], Box<FaultKind>> {
-        let at = self.locate::<B>(pointer, n, align, AccessKind::Write)?;
-        if !self.pending.is_empty() {
+        let (at, pointer) = self.locate::<B>(pointer, n, align, AccessKind::Write)?;
+        if !self.copies.is_empty() {
             self.check_landed(pointer, at, n * B, None)?;
         }
         for state in self.state[at..at + n * B].chunks_exact_mut(B) {
@@ -178,7 +202,7 @@ impl Lds {
 
     /// The bytes of one element of `B` bytes, to be replaced at once.
     pub(super) fn update<const B: usize>(&mut self, pointer: u64) -> Result<&mut [u8], Box<FaultKind>> {
-        let at = self.locate::<B>(pointer, 1, B as u32, AccessKind::Atomic)?;
+        let (at, pointer) = self.locate::<B>(pointer, 1, B as u32, AccessKind::Atomic)?;
         self.check_readable::<B>(pointer, at, 1)?;
         Ok(&mut self.bytes[at..at + B])
     }
@@ -186,43 +210,56 @@ impl Lds {
     /// Bytes into which a copy is under way must not be written: which of the two comes last is open. Copies of one wave,
     /// `but`, land in order.
     fn check_landed(&self, pointer: u64, at: usize, len: usize, but: Option<u32>) -> Result<(), Box<FaultKind>> {
-        let hit = |p: &&Pending| at < p.start + p.bytes && p.start < at + len && Some(p.wave) != but;
-        match self.pending.iter().find(hit) {
+        match self.copies.meeting(at, len, but) {
             None => Ok(()),
-            Some(p) => Err(Box::new(FaultKind::LdsPending {
+            Some((copy, byte)) => Err(Box::new(FaultKind::LdsPending {
                 access: AccessKind::Write,
                 array: self.arrays[(pointer >> OFFSET_BITS) as usize].name,
-                element: self.element(pointer, p.start.saturating_sub(at)),
-                copy: p.copy,
+                element: self.element(pointer, byte - at),
+                copy,
             })),
         }
     }
 
-    /// One lane's part of a copy that wave `wave` starts at `copy`.
-    pub(super) fn copy(&mut self, pointer: u64, data: &[u8], wave: u32, copy: Location) -> Result<(), Box<FaultKind>> {
+    /// One lane's part of a copy by wave `wave`, which [`Lds::start_copy`] then announces.
+    pub(super) fn copy(&mut self, pointer: u64, data: &[u8], wave: u32) -> Result<(), Box<FaultKind>> {
         let bytes = data.len();
-        let at = self.locate::<1>(pointer, bytes, bytes as u32, AccessKind::Write)?;
+        let (at, pointer) = self.locate::<1>(pointer, bytes, bytes as u32, AccessKind::Write)?;
         self.check_landed(pointer, at, bytes, Some(wave))?;
         self.bytes[at..at + bytes].copy_from_slice(data);
         self.state[at..at + bytes].fill(PENDING);
-        match self.pending.last_mut() {
-            // Lanes copy side by side.
-            Some(p) if p.start + p.bytes == at && p.wave == wave && p.copy == copy => p.bytes += bytes,
-            _ => self.pending.push(Pending { start: at, bytes, wave, copy }),
-        }
         Ok(())
     }
 
-    /// The copies of wave `wave` have landed.
-    pub(super) fn drain(&mut self, wave: u32) {
-        let state = &mut self.state;
-        self.pending.retain(|p| {
-            let landed = p.wave == wave;
-            if landed {
-                state[p.start..p.start + p.bytes].fill(WRITTEN);
-            }
-            !landed
-        });
+    /// The lanes `lanes` of wave `wave` have started a copy of `bytes` bytes each, lane after lane from where `pointer` points.
+    pub(super) fn start_copy(&mut self, pointer: u64, bytes: u32, (wave, lanes): (u32, u64), copy: Location) {
+        let start = self.spans.get((pointer >> OFFSET_BITS) as usize).map_or(0, |s| s.start);
+        self.copies.start(wave, i64::from(start) + offset(pointer), bytes, lanes, copy);
+    }
+
+    /// Wave `wave` has made an operation on vector memory.
+    pub(super) fn issue(&mut self, wave: u32) {
+        self.copies.issue(wave);
+    }
+
+    /// The lanes `lanes` of wave `wave` end a group of copies.
+    pub(super) fn mark(&mut self, wave: u32, lanes: u64) {
+        self.copies.mark(wave, lanes);
+    }
+
+    /// What they copied before their mark number `n`, counted back from the newest one, has landed.
+    pub(super) fn wait_mark(&mut self, wave: u32, lanes: u64, n: u32) {
+        self.copies.wait_mark(wave, lanes, n, &mut self.state, STATES);
+    }
+
+    /// What the lanes `lanes` of wave `wave` copied has landed.
+    pub(super) fn drain(&mut self, wave: u32, lanes: u64) {
+        self.copies.drain(wave, lanes, &mut self.state, STATES);
+    }
+
+    /// Wave `wave` has at most `n` operations on vector memory outstanding.
+    pub(super) fn wait_count(&mut self, wave: u32, n: u32) {
+        self.copies.wait_count(wave, n, &mut self.state, STATES);
     }
 }
 

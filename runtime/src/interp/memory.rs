@@ -10,7 +10,8 @@ use super::error::Error;
 ///
 /// Its bytes are 32-bit words that are read and written atomically and without ordering, so racing kernels are
 /// well-defined in Rust: an aligned element of at most 32 bits never tears, and neighbours in one word never disturb
-/// each other. Atomic operations on 64 bits take a lock.
+/// each other. What is wider and must not tear takes a lock: atomic operations on 64 bits, and loads and stores that
+/// others take part in.
 ///
 /// Every buffer has an address of its own in this process, for as long as it lives and after.
 #[derive(Debug)]
@@ -20,7 +21,7 @@ pub struct GlobalBuffer {
     len: usize,
     /// One bit a byte: whether it was ever written. Absent if all are.
     written: Option<Vec<AtomicU32>>,
-    /// Held during atomic operations on 64 bits.
+    /// Held during accesses of more than 32 bits that happen at once.
     wide: Mutex<()>,
 }
 
@@ -165,8 +166,14 @@ impl GlobalBuffer {
         old
     }
 
-    /// Runs `f` while no atomic operation on 64 bits is under way, ordered with all of them.
-    pub(super) fn locked<T>(&self, f: impl FnOnce() -> T) -> T {
+    /// Runs `f`, an access, at once if it is to be `whole`: as no other such access, nor an atomic operation on 64 bits, is
+    /// under way.
+    #[inline(always)]
+    pub(super) fn undivided(&self, whole: bool, f: impl FnOnce()) {
+        if whole { self.locked(f) } else { f() }
+    }
+
+    fn locked<T>(&self, f: impl FnOnce() -> T) -> T {
         let _guard = self.wide.lock().unwrap_or_else(PoisonError::into_inner);
         f()
     }

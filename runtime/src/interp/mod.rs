@@ -9,6 +9,7 @@
 mod access;
 mod allocations;
 mod alu;
+mod copies;
 mod error;
 mod findings;
 mod flatten;

@@ -120,11 +120,17 @@ instrs! {
         /// The value of lane `^ offset`; all lanes of its group of `width` must be active.
         Partner { dst, a; class: Class, n: u32, offset: u32, width: u32 }
         Transpose { dst, a }
+        /// Elements of `bits` bits, of the `n` rows of `row` bits that a lane has, dealt out among 16 lanes.
+        Deal { dst, a; bits: u32, row: u32, n: u32 }
         Assume { condition }
         /// Holds that `a` is the same in all active lanes; with `workgroup`, in all waves that come here for the same time.
         Agree { a; class: Class, workgroup: bool }
         /// Pointer to the start of LDS array `array`; see [`super::lds`] for its form.
         LdsBase { dst; array: u32 }
+        /// Byte of LDS that an LDS pointer points to.
+        LdsAddress { dst, pointer }
+        /// The reverse: a pointer into whatever array lies there.
+        LdsPointer { dst, address }
         /// `pointer + count` elements of `bytes` bytes.
         PtrAdd { dst, pointer, count; space: Space, kind: Count, bytes: u32 }
         /// `align` is what the address must be a multiple of.
@@ -137,15 +143,25 @@ instrs! {
         CheckBuffer { buffer; align: u32 }
         /// `offset` in bytes plus `scalar`, which must be the same in all active lanes.
         ByteOffset { dst, offset, scalar; from: Offset }
-        BufferLoad { dst, buffer, offset; source: Source, from: Offset, width: Width, n: u32 }
-        BufferStore { value, buffer, offset; source: Source, from: Offset, width: Width, n: u32 }
+        /// `whole`: in naturally aligned parts of up to 16 bytes, each at once.
+        BufferLoad { dst, buffer, offset; source: Source, from: Offset, width: Width, n: u32, whole: bool }
+        BufferStore { value, buffer, offset; source: Source, from: Offset, width: Width, n: u32, whole: bool }
+        /// Operands must be the same in all active lanes.
+        ScalarLoad { dst, buffer, offset; source: Source, from: Offset, n: u32 }
         BufferRmw { dst, value, buffer, offset; f: Rmw, source: Source, from: Offset, class: Class }
+        BufferCas { dst, expected, value, buffer, offset; source: Source, from: Offset, class: Class }
         CopyToLds { pointer, buffer, offset; source: Source, from: Offset, bytes: u32 }
         Rmw { dst, pointer, value; f: Rmw, class: Class, space: Space }
         Cas { dst, pointer, expected, value; class: Class, space: Space }
         Fence {}
-        /// This wave's copies to LDS have landed.
+        /// The active lanes' copies to LDS have landed.
         Drain {}
+        /// So have the wave's that at least `vmcnt` later operations on vector memory follow.
+        WaitCount {; vmcnt: u32 }
+        /// Ends a group of the active lanes' copies.
+        AsyncMark {}
+        /// All of their groups have landed but the newest `groups`.
+        WaitAsyncMark {; groups: u32 }
         /// Lets other waves run.
         Yield {}
         Barrier {}

@@ -332,6 +332,7 @@ impl<const W: usize> Wave<W> {
                         other => other,
                     }
                 }
+                Instr::Deal { dst, a, bits, row, n } => lanes::deal(regs, (bits, row, n), dst, a, mask),
                 Instr::Assume { condition } => {
                     let broken = mask & !lanes_where(&regs.r32[condition as usize], |c| c != 0);
                     match broken {
@@ -360,25 +361,60 @@ impl<const W: usize> Wave<W> {
                         regs.r64[dst as usize] = std::array::from_fn(sum);
                     })
                 }
-                Instr::BufferLoad { dst, buffer, offset, source, from, width, n } => {
+                Instr::LdsAddress { dst, pointer } => {
+                    regs.r32[dst as usize] = regs.r64[pointer as usize].map(|p| cx.lds.address(p));
+                    Ok(())
+                }
+                Instr::LdsPointer { dst, address } => {
+                    regs.r64[dst as usize] = regs.r32[address as usize].map(lds::at_address);
+                    Ok(())
+                }
+                Instr::BufferLoad { dst, buffer, offset, source, from, width, n, whole } => {
                     let (rows, at) = (access::made(regs, source, buffer), access::byte_offsets(regs, offset, from));
                     let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Read };
                     let place = op.place(source, &rows);
-                    by_width!(width, op.buffer_load(regs, dst, place, &at, n, mask))
+                    by_width!(width, op.buffer_load(regs, dst, place, &at, (n, whole), mask))
                 }
-                Instr::BufferStore { value, buffer, offset, source, from, width, n } => {
+                Instr::ScalarLoad { dst, buffer, offset, source, from, n } => {
+                    let (rows, at) = (access::made(regs, source, buffer), access::byte_offsets(regs, offset, from));
+                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Read };
+                    let place = op.place(source, &rows);
+                    op.scalar_load(regs, dst, place, &at, n, mask)
+                }
+                Instr::BufferStore { value, buffer, offset, source, from, width, n, whole } => {
                     let (rows, at) = (access::made(regs, source, buffer), access::byte_offsets(regs, offset, from));
                     let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Write };
                     let place = op.place(source, &rows);
-                    by_width!(width, op.buffer_store(regs, value, place, &at, n, mask))
+                    by_width!(width, op.buffer_store(regs, value, place, &at, (n, whole), mask))
                 }
                 Instr::BufferRmw { dst, value, buffer, offset, f, source, from, class } => {
                     let (rows, at) = (access::made(regs, source, buffer), access::byte_offsets(regs, offset, from));
                     let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Atomic };
                     let place = op.place(source, &rows);
                     match class {
-                        Class::R32 => op.buffer_rmw::<u32, W, 4>(regs, (dst, value), place, &at, f, mask),
-                        Class::R64 => op.buffer_rmw::<u64, W, 8>(regs, (dst, value), place, &at, f, mask),
+                        Class::R32 => {
+                            let values = regs.r32[value as usize];
+                            let step = |i: usize, old| f(old, values[i].into());
+                            op.buffer_update::<u32, W, 4>(regs, dst, place, &at, step, mask)
+                        }
+                        Class::R64 => {
+                            let values = regs.r64[value as usize];
+                            op.buffer_update::<u64, W, 8>(regs, dst, place, &at, |i, old| f(old, values[i]), mask)
+                        }
+                    }
+                }
+                Instr::BufferCas { dst, expected, value, buffer, offset, source, from, class } => {
+                    let (rows, at) = (access::made(regs, source, buffer), access::byte_offsets(regs, offset, from));
+                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Atomic };
+                    let place = op.place(source, &rows);
+                    let [e, v] = [expected, value].map(|r| match class {
+                        Class::R32 => regs.r32[r as usize].map(u64::from),
+                        Class::R64 => regs.r64[r as usize],
+                    });
+                    let swap = |i: usize, old| if old == e[i] { v[i] } else { old };
+                    match class {
+                        Class::R32 => op.buffer_update::<u32, W, 4>(regs, dst, place, &at, swap, mask),
+                        Class::R64 => op.buffer_update::<u64, W, 8>(regs, dst, place, &at, swap, mask),
                     }
                 }
                 Instr::CopyToLds { pointer, buffer, offset, source, from, bytes } => {
@@ -430,7 +466,19 @@ impl<const W: usize> Wave<W> {
                     Ok(())
                 }
                 Instr::Drain {} => {
-                    cx.lds.drain(self.index);
+                    cx.lds.drain(self.index, mask);
+                    Ok(())
+                }
+                Instr::WaitCount { vmcnt } => {
+                    cx.lds.wait_count(self.index, vmcnt);
+                    Ok(())
+                }
+                Instr::AsyncMark {} => {
+                    cx.lds.mark(self.index, mask);
+                    Ok(())
+                }
+                Instr::WaitAsyncMark { groups } => {
+                    cx.lds.wait_mark(self.index, mask, groups);
                     Ok(())
                 }
                 Instr::If { condition, otherwise } => {

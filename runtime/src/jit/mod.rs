@@ -28,6 +28,7 @@ use flight::{Flights, Lead, Role};
 pub use warm::{Progress, on_all_cores};
 
 use crate::cache::DiskCache;
+use crate::device::DeviceId;
 use crate::error::Error;
 
 /// A kernel ready to launch.
@@ -37,12 +38,17 @@ pub struct Compiled {
     target: Target,
     code: Code,
     record: CompileRecord,
+    /// What devices made of it.
+    loaded: RwLock<Vec<(DeviceId, Loaded)>>,
 }
 
+/// Code in the form that a device runs, such as a driver's module. It lives as long as the [`Compiled`] does.
+type Loaded = Arc<dyn Any + Send + Sync>;
+
 impl Compiled {
-    /// A kernel with its code, which must have been made from it.
-    pub(crate) fn new(kernel: Arc<ir::Kernel>, target: Target, code: Code, record: CompileRecord) -> Self {
-        Self { kernel, target, code, record }
+    /// A kernel with its code, which must have been made from it for this chip.
+    pub fn new(kernel: Arc<ir::Kernel>, target: Target, code: Code, record: CompileRecord) -> Self {
+        Self { kernel, target, code, record, loaded: RwLock::default() }
     }
 
     /// The traced kernel, with the source location of every operation.
@@ -58,6 +64,24 @@ impl Compiled {
     /// What a device runs.
     pub fn code(&self) -> &Code {
         &self.code
+    }
+
+    /// What `device` made of it, made now if it is the first time. Threads that come at once may each make one; one is kept.
+    pub(crate) fn loaded(
+        &self,
+        device: DeviceId,
+        make: impl FnOnce() -> Result<Loaded, Error>,
+    ) -> Result<Loaded, Error> {
+        let find = |list: &[(DeviceId, Loaded)]| list.iter().find(|(d, _)| *d == device).map(|(_, l)| l.clone());
+        if let Some(found) = find(&self.loaded.read().unwrap_or_else(PoisonError::into_inner)) {
+            return Ok(found);
+        }
+        let made = make()?;
+        let mut list = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
+        Ok(find(&list).unwrap_or_else(|| {
+            list.push((device, made.clone()));
+            made
+        }))
     }
 
     /// Timings and resources. For code from a disk cache the times are this process's; how the code was once compiled is in

@@ -54,12 +54,12 @@ impl Traced {
             stages: self.stages,
             ..artifact.record.clone()
         };
-        Compiled { kernel: self.kernel, target: self.target, code: Code::Object(Box::new(artifact)), record }
+        Compiled::new(self.kernel, self.target, Code::Object(Box::new(artifact)), record)
     }
 
     /// The kernel with code that was compiled now.
     fn compiled(self, code: Code, record: CompileRecord) -> Compiled {
-        Compiled { kernel: self.kernel, target: self.target, code, record }
+        Compiled::new(self.kernel, self.target, code, record)
     }
 }
 

@@ -1,12 +1,12 @@
 //! Raw buffer instructions.
 
-use lathe_dsl::ir::{Cache, Coherence, MAX_BUFFER_BYTES};
+use lathe_dsl::ir::{AtomicOp, Cache, Coherence, MAX_BUFFER_BYTES, Scalar, Scope};
 use lathe_dsl::target::Generation;
 use melior::dialect::llvm;
-use melior::ir::{Type, Value};
+use melior::ir::{Attribute, Type, Value};
 
 use super::Amdgpu;
-use crate::lower::buffer::{Bounds, BufferAccess, Extent, scale};
+use crate::lower::buffer::{Bounds, BufferAccess, Extent, Hinted, scale};
 use crate::lower::emit::{Emitter, LDS, Result};
 
 /// LLVM address space of buffer descriptors.
@@ -136,23 +136,107 @@ impl Amdgpu {
         e: &Emitter<'c, 'a>,
         access: &BufferAccess<'c, 'a>,
         pointer: Value<'c, 'a>,
+        scope: Option<Attribute<'c>>,
     ) -> Result<bool> {
-        let native = match self.chip.generation {
-            Generation::Cdna4 => matches!(access.bytes, 4 | 16),
-            Generation::Cdna3 => access.bytes == 4,
-            _ => false,
-        };
-        if !native {
+        if !self.copies_natively(access.bytes) {
             return Ok(false);
         }
         let at = self.operands(e, access)?;
-        Self::separate(e, access.cache)?;
+        match scope {
+            Some(_) => e.compiler_barrier()?,
+            None => Self::separate(e, access.cache)?,
+        }
         let address = e.value("llvm.ptrtoint", &[pointer], e.int(32), &[])?;
         let address = e.call("llvm.amdgcn.readfirstlane.i32", &[address], e.int(32))?;
         let pointer = e.value("llvm.inttoptr", &[address], llvm::r#type::pointer(e.context, LDS), &[])?;
         let (bytes, zero) = (e.word(access.bytes)?, e.word(0)?);
         let operands = [access.buffer.handle, pointer, bytes, at.lane, at.wave, zero, at.aux];
-        e.call_void("llvm.amdgcn.raw.ptr.buffer.load.lds", &operands)?;
+        match scope {
+            Some(scope) => {
+                e.op("rocdl.raw.ptr.buffer.load.lds", &operands, &[], &[("alias_scopes", scope)])?;
+            }
+            None => e.call_void("llvm.amdgcn.raw.ptr.buffer.load.lds", &operands)?,
+        }
         Ok(true)
+    }
+
+    /// Whether a copy to LDS of so many bytes a lane is one instruction.
+    pub(super) fn copies_natively(&self, bytes: u32) -> bool {
+        match self.chip.generation {
+            Generation::Cdna4 => matches!(bytes, 4 | 16),
+            Generation::Cdna3 => bytes == 4,
+            _ => false,
+        }
+    }
+
+    /// By the scalar unit: every operand out of scalar registers, so that LLVM does not take a vector load for it.
+    pub(super) fn load_scalar<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        access: &BufferAccess<'c, 'a>,
+        words: Type<'c>,
+    ) -> Result<Value<'c, 'a>> {
+        let four = Type::vector(&[4], e.int(32));
+        let bits = e.value("llvm.ptrtoint", &[access.buffer.handle], e.int(128), &[])?;
+        let descriptor = e.bitcast(bits, four)?;
+        let first = |w| e.call("llvm.amdgcn.readfirstlane.i32", &[w], e.int(32));
+        let words_of = (0..4).map(|i| first(e.part(descriptor, i, e.int(32))?)).collect::<Result<Vec<_>>>()?;
+        let descriptor = e.value("vector.from_elements", &words_of, four, &[])?;
+        let offset = first(access.bytes32(e)?)?;
+        let name = match access.bytes / 4 {
+            1 => "llvm.amdgcn.s.buffer.load.i32".to_owned(),
+            n => format!("llvm.amdgcn.s.buffer.load.v{n}i32"),
+        };
+        e.call(&name, &[descriptor, offset, e.word(0)?], words)
+    }
+
+    /// As a buffer instruction, which has bits for the hint; those that LLVM makes of its own atomics have none.
+    pub(super) fn atomic<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        access: &BufferAccess<'c, 'a>,
+        atomic: &Hinted<'_, 'c, 'a>,
+    ) -> Result<Option<Value<'c, 'a>>> {
+        let gfx9 = self.chip.generation.is_gfx9();
+        let (name, mut operands, ty, scope) = match atomic {
+            Hinted::Cas { expected, value, ty, scope } => ("cmpswap", vec![*value, *expected], *ty, *scope),
+            Hinted::Rmw(rmw) => {
+                let s = rmw.ty.scalar();
+                let name = match (rmw.op, s) {
+                    (AtomicOp::Add, Scalar::F32) if rmw.scope.wide() != Scope::System => "fadd",
+                    (AtomicOp::Xchg, _) if !s.is_float() => "swap",
+                    (_, s) if s.is_float() => return Ok(None),
+                    (AtomicOp::Add, _) => "add",
+                    (AtomicOp::Sub, _) => "sub",
+                    (AtomicOp::Min, _) if s.is_signed() => "smin",
+                    (AtomicOp::Min, _) => "umin",
+                    (AtomicOp::Max, _) if s.is_signed() => "smax",
+                    (AtomicOp::Max, _) => "umax",
+                    (AtomicOp::And, _) => "and",
+                    (AtomicOp::Or, _) => "or",
+                    (AtomicOp::Xor, _) => "xor",
+                    (AtomicOp::Xchg, _) => return Ok(None),
+                };
+                (name, vec![rmw.value], rmw.ty, rmw.scope)
+            }
+        };
+        let mut lane = access.bytes32(e)?;
+        if let Some((scalar, _)) = access.scalar {
+            lane = e.same("arith.addi", &[lane, scalar])?;
+        }
+        // Not to be kept: 2 on all chips. Scope: gfx9 SC1 for the system, gfx12 bits 3 and 4.
+        let scope = match (scope.wide(), gfx9) {
+            (Scope::System, true) => 16,
+            (_, true) => 0,
+            (Scope::System, false) => 24,
+            (Scope::Device | Scope::Workgroup, false) => 16,
+            (_, false) => 0,
+        };
+        operands.extend([access.buffer.handle, lane, e.word(0)?, e.word(2 | scope)?]);
+        let (suffix, result) = match (atomic, ty.scalar()) {
+            (Hinted::Rmw(_), Scalar::F32) => ("f32".to_owned(), e.ty(ty)),
+            _ => (format!("i{}", ty.scalar().bits()), e.int(ty.scalar().bits())),
+        };
+        e.call(&format!("llvm.amdgcn.raw.ptr.buffer.atomic.{name}.{suffix}"), &operands, result).map(Some)
     }
 }

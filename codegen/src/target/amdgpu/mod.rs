@@ -6,15 +6,15 @@ mod wait;
 
 use lathe_dsl::Target;
 use lathe_dsl::artifact::Resources;
-use lathe_dsl::ir::{self, Axis, Kernel, Scalar, Scope, ShuffleOp, UnaryOp};
+use lathe_dsl::ir::{self, Axis, FastFlags, Kernel, Scalar, Scope, ShuffleOp, UnaryOp};
 use lathe_dsl::target::{Chip, Generation};
 use melior::ir::attribute::DenseI32ArrayAttribute;
-use melior::ir::{Type, Value};
+use melior::ir::{Attribute, Type, Value};
 
 use super::{Backend, Output, range};
 use crate::lower::Blame;
 use crate::lower::atomic::Rmw;
-use crate::lower::buffer::{BufferAccess, Extent};
+use crate::lower::buffer::{BufferAccess, Extent, Hinted};
 use crate::lower::emit::{Emitter, GepIndex, Named, Result};
 use crate::lower::lanes::{Amount, Lanes};
 use crate::{link, resources};
@@ -63,7 +63,17 @@ impl Backend for Amdgpu {
             Scope::Device => "agent",
             Scope::Workgroup => "workgroup",
             Scope::Wave => "wavefront",
+            Scope::Thread => "singlethread",
+            Scope::SystemOneAs => "one-as",
+            Scope::DeviceOneAs => "agent-one-as",
+            Scope::WorkgroupOneAs => "workgroup-one-as",
+            Scope::WaveOneAs => "wavefront-one-as",
+            Scope::ThreadOneAs => "singlethread-one-as",
         }
+    }
+
+    fn is_ordered_within(&self, _: Scope) -> bool {
+        false
     }
 
     fn orders_atomics_by_fences(&self) -> bool {
@@ -76,7 +86,7 @@ impl Backend for Amdgpu {
 
     fn float_atomic_attributes<'c>(&self, e: &Emitter<'c, '_>, scope: Scope) -> Vec<Named<'c>> {
         // What several devices or the host share may lie where the instructions do not work.
-        match scope {
+        match scope.wide() {
             Scope::System => vec![],
             _ => vec![("rocdl.no_fine_grained_memory", e.unit()), ("rocdl.no_remote_memory", e.unit())],
         }
@@ -115,13 +125,32 @@ impl Backend for Amdgpu {
         self.store(e, access, value)
     }
 
-    fn copy_to_lds<'c, 'a>(
+    fn scalar_load<'c, 'a>(
         &self,
         e: &Emitter<'c, 'a>,
         access: &BufferAccess<'c, 'a>,
+        words: Type<'c>,
+    ) -> Result<Value<'c, 'a>> {
+        self.load_scalar(e, access, words)
+    }
+
+    fn hinted_atomic<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        access: &BufferAccess<'c, 'a>,
+        atomic: Hinted<'_, 'c, 'a>,
+    ) -> Result<Option<Value<'c, 'a>>> {
+        self.atomic(e, access, &atomic)
+    }
+
+    fn copy_to_lds<'c, 'a>(
+        &self,
+        at: &Lanes<'_, 'c, 'a>,
+        access: &BufferAccess<'c, 'a>,
         pointer: Value<'c, 'a>,
+        scope: Option<Attribute<'c>>,
     ) -> Result<bool> {
-        self.load_lds(e, access, pointer)
+        self.load_lds(at.e, access, pointer, scope)
     }
 
     // Lanes
@@ -178,10 +207,40 @@ impl Backend for Amdgpu {
         e.call("llvm.amdgcn.perm", &operands, e.int(32))
     }
 
+    fn transposing_read<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        pointer: Value<'c, 'a>,
+        bits: u32,
+    ) -> Result<Option<Value<'c, 'a>>> {
+        if self.chip.generation != Generation::Cdna4 {
+            return Ok(None);
+        }
+        let (name, n, element) = match bits {
+            16 => ("llvm.amdgcn.ds.read.tr16.b64.v4i16", 4, 16),
+            8 => ("llvm.amdgcn.ds.read.tr8.b64.v2i32", 2, 32),
+            4 => ("llvm.amdgcn.ds.read.tr4.b64.v2i32", 2, 32),
+            _ => ("llvm.amdgcn.ds.read.tr6.b96.v3i32", 3, 32),
+        };
+        e.call(name, &[pointer], Type::vector(&[n], e.int(element))).map(Some)
+    }
+
     // Waiting
 
-    fn drain(&self, e: &Emitter<'_, '_>, _: Scope) -> Result<()> {
-        self.wait_for_stores(e)
+    fn drain(&self, at: &Lanes<'_, '_, '_>, _: Scope, _: bool) -> Result<()> {
+        self.wait_for_stores(at.e)
+    }
+
+    fn counts_copies(&self, bytes: u32) -> bool {
+        self.copies_natively(bytes)
+    }
+
+    fn asyncmark(&self, e: &Emitter<'_, '_>) -> Result<()> {
+        if self.chip.generation.is_gfx9() { e.compiler_barrier() } else { Ok(()) }
+    }
+
+    fn wait_asyncmark(&self, at: &Lanes<'_, '_, '_>, _: u32, outstanding: Option<u32>) -> Result<()> {
+        outstanding.map_or(Ok(()), |n| Self::wait_for_loads(at.e, n))
     }
 
     fn s_sleep(&self, e: &Emitter<'_, '_>, amount: u32) -> Result<()> {
@@ -234,9 +293,9 @@ impl Backend for Amdgpu {
         op: UnaryOp,
         x: Value<'c, 'a>,
         _: bool,
-        flags: &[Named<'c>],
+        licence: FastFlags,
     ) -> Result<Value<'c, 'a>> {
-        let single = Type::float32(e.context);
+        let (single, flags) = (Type::float32(e.context), &e.llvm_flags(licence)?);
         if let UnaryOp::Sin | UnaryOp::Cos = op {
             // The instructions take turns instead of radians, of one turn.
             let turn = e.float_constant(ir::Type::Scalar(Scalar::F32), std::f32::consts::FRAC_1_PI / 2.0)?;
@@ -254,6 +313,10 @@ impl Backend for Amdgpu {
             op => return Err(format!("`{op}` is no instruction")),
         };
         e.intrinsic(name, &[x], single, flags)
+    }
+
+    fn has_tanh(&self) -> bool {
+        false
     }
 
     fn saturating_int<'c, 'a>(

@@ -25,7 +25,7 @@ impl Nvptx {
 
     /// LLVM gives every read-modify-write the scope of the device, which is too small for one among devices.
     pub(super) fn system_atomic<'c, 'a>(e: &Emitter<'c, 'a>, atomic: &Rmw<'c, 'a>) -> Result<Option<Value<'c, 'a>>> {
-        if (atomic.scope, atomic.space) != (Scope::System, Space::Global) {
+        if (atomic.scope.wide(), atomic.space) != (Scope::System, Space::Global) {
             return Ok(None);
         }
         let (s, bits) = (atomic.ty.scalar(), atomic.ty.scalar().bits());
@@ -78,6 +78,11 @@ impl Nvptx {
         attributes
     }
 
+    /// Bytes of the largest equal pieces that a coherent access can have.
+    fn most_at_once(access: &BufferAccess<'_, '_>) -> u32 {
+        if access.bytes == 12 { 4 } else { access.bytes.min(WORD) }
+    }
+
     /// Bytes of the pieces that a coherent access is surely aligned for, at most a word; and the condition under which
     /// words would do where that is less.
     fn split<'c, 'a>(
@@ -85,7 +90,7 @@ impl Nvptx {
         access: &BufferAccess<'c, 'a>,
         address: Value<'c, 'a>,
     ) -> Result<(u32, Option<Value<'c, 'a>>)> {
-        let piece = access.bytes.min(WORD);
+        let piece = Self::most_at_once(access);
         if access.align >= u64::from(piece) {
             return Ok((piece, None));
         }
@@ -130,9 +135,19 @@ impl Nvptx {
             (piece, None) => by(e, piece),
             (piece, Some(aligned)) => {
                 let ty = carrier(e, access.bytes);
-                e.branch(aligned, ty, |e| by(e, access.bytes.min(WORD)), |e| by(e, piece))
+                e.branch(aligned, ty, |e| by(e, Self::most_at_once(access)), |e| by(e, piece))
             }
         }
+    }
+
+    /// Through the cache that sees no writes.
+    pub(super) fn load_unwritten<'c, 'a>(
+        e: &Emitter<'c, 'a>,
+        access: &BufferAccess<'c, 'a>,
+        words: Type<'c>,
+    ) -> Result<Value<'c, 'a>> {
+        let attributes = [("alignment", e.int_attribute(64, access.align as i64)), ("invariant", e.unit())];
+        e.value("llvm.load", &[access.address(e)?], words, &attributes)
     }
 
     pub(super) fn store<'c, 'a>(
@@ -159,7 +174,7 @@ impl Nvptx {
         };
         match Self::split(e, access, address)? {
             (piece, None) => by(e, piece),
-            (piece, Some(aligned)) => e.either(aligned, |e| by(e, access.bytes.min(WORD)), |e| by(e, piece)),
+            (piece, Some(aligned)) => e.either(aligned, |e| by(e, Self::most_at_once(access)), |e| by(e, piece)),
         }
     }
 }

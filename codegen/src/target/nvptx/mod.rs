@@ -1,19 +1,20 @@
 //! NVIDIA: plain global accesses behind explicit range checks, PTX text.
 
+mod copy;
 mod lanes;
 mod memory;
 
 use lathe_dsl::Target;
 use lathe_dsl::artifact::Resources;
-use lathe_dsl::ir::{Axis, Kernel, Scalar, Scope, ShuffleOp, UnaryOp};
+use lathe_dsl::ir::{self, Axis, FastFlags, Kernel, Scalar, Scope, ShuffleOp, UnaryOp};
 use lathe_dsl::target::Chip;
 use melior::ir::attribute::DenseI32ArrayAttribute;
-use melior::ir::{Type, Value};
+use melior::ir::{Attribute, Type, Value};
 
 use super::{Backend, Output, range};
 use crate::lower::Blame;
 use crate::lower::atomic::{Ordering, Rmw};
-use crate::lower::buffer::{BufferAccess, Extent, load_if, store_if};
+use crate::lower::buffer::{BufferAccess, Extent, Hinted, load_if, store_if};
 use crate::lower::emit::{Emitter, Named, Result};
 use crate::lower::lanes::{Amount, Lanes};
 use crate::resources;
@@ -64,12 +65,16 @@ impl Backend for Nvptx {
     }
 
     fn sync_scope(&self, scope: Scope) -> &'static str {
-        match scope {
+        match scope.wide() {
             Scope::System => "",
             Scope::Device => "device",
             // PTX has no scope that is smaller.
-            Scope::Workgroup | Scope::Wave => "block",
+            _ => "block",
         }
+    }
+
+    fn is_ordered_within(&self, scope: Scope) -> bool {
+        scope.wide() == Scope::Thread
     }
 
     fn orders_atomics_by_fences(&self) -> bool {
@@ -115,8 +120,32 @@ impl Backend for Nvptx {
         store_if(e, access.permitted(e)?, |e| self.store(e, access, value))
     }
 
-    fn copy_to_lds<'c, 'a>(&self, _: &Emitter<'c, 'a>, _: &BufferAccess<'c, 'a>, _: Value<'c, 'a>) -> Result<bool> {
-        Ok(false)
+    fn scalar_load<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        access: &BufferAccess<'c, 'a>,
+        words: Type<'c>,
+    ) -> Result<Value<'c, 'a>> {
+        Self::load_unwritten(e, access, words)
+    }
+
+    fn hinted_atomic<'c, 'a>(
+        &self,
+        _: &Emitter<'c, 'a>,
+        _: &BufferAccess<'c, 'a>,
+        _: Hinted<'_, 'c, 'a>,
+    ) -> Result<Option<Value<'c, 'a>>> {
+        Ok(None)
+    }
+
+    fn copy_to_lds<'c, 'a>(
+        &self,
+        at: &Lanes<'_, 'c, 'a>,
+        access: &BufferAccess<'c, 'a>,
+        pointer: Value<'c, 'a>,
+        _: Option<Attribute<'c>>,
+    ) -> Result<bool> {
+        self.copy_async(at, access, pointer)
     }
 
     // Lanes
@@ -186,12 +215,37 @@ impl Backend for Nvptx {
         e.call("llvm.nvvm.prmt", &[b, a, nibbles], e.int(32))
     }
 
+    fn transposing_read<'c, 'a>(&self, _: &Emitter<'c, 'a>, _: Value<'c, 'a>, _: u32) -> Result<Option<Value<'c, 'a>>> {
+        Ok(None)
+    }
+
     // Waiting
 
-    fn drain(&self, e: &Emitter<'_, '_>, scope: Scope) -> Result<()> {
+    fn drain(&self, at: &Lanes<'_, '_, '_>, scope: Scope, copies: bool) -> Result<()> {
+        let e = at.e;
+        if copies {
+            e.call_void("llvm.nvvm.cp.async.wait.all", &[])?;
+            Self::meet(at)?;
+        }
+        if self.is_ordered_within(scope) {
+            return e.compiler_barrier();
+        }
         let order = Ordering::AcqRel.attribute(e);
         let attributes = [("ordering", order), ("syncscope", e.string(self.sync_scope(scope)))];
         e.op("llvm.fence", &[], &[], &attributes).map(drop)
+    }
+
+    fn counts_copies(&self, _: u32) -> bool {
+        false
+    }
+
+    fn asyncmark(&self, e: &Emitter<'_, '_>) -> Result<()> {
+        e.call_void("llvm.nvvm.cp.async.commit.group", &[])
+    }
+
+    fn wait_asyncmark(&self, at: &Lanes<'_, '_, '_>, n: u32, _: Option<u32>) -> Result<()> {
+        at.e.call_void("llvm.nvvm.cp.async.wait.group", &[at.e.word(n)?])?;
+        Self::meet(at)
     }
 
     fn s_sleep(&self, e: &Emitter<'_, '_>, amount: u32) -> Result<()> {
@@ -243,7 +297,7 @@ impl Backend for Nvptx {
         op: UnaryOp,
         x: Value<'c, 'a>,
         flush: bool,
-        flags: &[Named<'c>],
+        licence: FastFlags,
     ) -> Result<Value<'c, 'a>> {
         let single = Type::float32(e.context);
         let name = match (op, flush) {
@@ -255,12 +309,10 @@ impl Backend for Nvptx {
             (UnaryOp::HwRsq, true) => "llvm.nvvm.rsqrt.approx.ftz.f",
             (UnaryOp::HwSqrt, false) => "llvm.nvvm.sqrt.approx.f",
             (UnaryOp::HwSqrt, true) => "llvm.nvvm.sqrt.approx.ftz.f",
-            (UnaryOp::HwRcp, true) => "llvm.nvvm.rcp.approx.ftz.f",
-            (UnaryOp::HwRcp, false) => {
-                // LLVM's intrinsic exists only with flush to zero.
-                let attributes =
-                    [("asm_string", e.string("rcp.approx.f32 $0, $1;")), ("constraints", e.string("=f,f"))];
-                return e.value("llvm.inline_asm", &[x], single, &attributes);
+            (UnaryOp::HwRcp, _) => {
+                // LLVM's intrinsic exists only with flush to zero; this becomes `rcp.approx`, with it where it is allowed.
+                let one = e.float_constant(ir::Type::Scalar(Scalar::F32), 1.0)?;
+                return e.value("llvm.fdiv", &[one, x], single, &e.llvm_flags(licence | FastFlags::AFN)?);
             }
             (UnaryOp::Sin, false) => "llvm.nvvm.sin.approx.f",
             (UnaryOp::Sin, true) => "llvm.nvvm.sin.approx.ftz.f",
@@ -268,7 +320,11 @@ impl Backend for Nvptx {
             (UnaryOp::Cos, true) => "llvm.nvvm.cos.approx.ftz.f",
             (op, _) => return Err(format!("`{op}` is no instruction")),
         };
-        e.intrinsic(name, &[x], single, flags)
+        e.intrinsic(name, &[x], single, &e.llvm_flags(licence)?)
+    }
+
+    fn has_tanh(&self) -> bool {
+        true
     }
 
     fn saturating_int<'c, 'a>(

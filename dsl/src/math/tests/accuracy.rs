@@ -54,7 +54,7 @@ fn even_and_odd_functions_are_so_bit_for_bit() {
 }
 
 /// Over all inputs: the numbers in the module's documentation. Minutes; run it by
-/// `cargo test --release -p lathe-dsl math -- --ignored --nocapture`.
+/// `cargo xtask exhaustive`.
 #[test]
 #[ignore = "minutes"]
 fn every_function_keeps_its_bound_over_all_inputs() {

@@ -1,5 +1,6 @@
 mod accuracy;
 mod count;
+mod fast;
 mod pow;
 mod special;
 mod ulp;

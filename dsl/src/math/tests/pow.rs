@@ -54,7 +54,7 @@ fn keeps_its_bound_at_samples() {
     worst(20_000, 1);
 }
 
-/// `cargo test --release -p lathe-dsl math -- --ignored --nocapture`.
+/// `cargo xtask exhaustive`.
 #[test]
 #[ignore = "minutes"]
 fn keeps_its_bound_at_many_samples() {

@@ -1,5 +1,7 @@
 //! LDS instructions and lane exchange through the LDS unit.
 
+mod transpose;
+
 use crate::gcn::decode::{Arg, Inst};
 use crate::gcn::error::{ErrorKind, Fault, Sink};
 use crate::gcn::isa::Context;
@@ -28,6 +30,8 @@ enum Kind {
     Permute,
     /// `dst, data`: fixed pattern.
     Swizzle,
+    /// `dst, addr`: elements of `bits` bits dealt out among lanes.
+    ReadTransposed { bytes: u32, bits: u32 },
 }
 
 /// One LDS instruction.
@@ -40,7 +44,11 @@ pub struct Row {
 impl Row {
     pub(crate) fn operands(&self) -> (usize, usize) {
         let n = match self.kind {
-            Kind::Read { .. } | Kind::Write { .. } | Kind::Read2 { .. } | Kind::Swizzle => 2,
+            Kind::Read { .. }
+            | Kind::Write { .. }
+            | Kind::Read2 { .. }
+            | Kind::Swizzle
+            | Kind::ReadTransposed { .. } => 2,
             Kind::Write2 { .. } | Kind::Bpermute | Kind::Permute => 3,
             Kind::Atomic { op, returns, .. } => 2 + usize::from(returns) + usize::from(op == Atomic::CmpSwap),
         };
@@ -166,6 +174,10 @@ pub(crate) static TABLE: &[Row] = &[
     row("ds_bpermute_b32", Kind::Bpermute),
     row("ds_permute_b32", Kind::Permute),
     row("ds_swizzle_b32", Kind::Swizzle),
+    row("ds_read_b64_tr_b16", Kind::ReadTransposed { bytes: 8, bits: 16 }),
+    row("ds_read_b64_tr_b8", Kind::ReadTransposed { bytes: 8, bits: 8 }),
+    row("ds_read_b64_tr_b4", Kind::ReadTransposed { bytes: 8, bits: 4 }),
+    row("ds_read_b96_tr_b6", Kind::ReadTransposed { bytes: 12, bits: 6 }),
 ];
 
 /// One element access of one lane: address and number of the element.
@@ -221,6 +233,7 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> 
             let at = m.offsets.map(|o| u64::from(o * bytes * scale));
             read_elements(cx, inst, bytes, &at, false, Part::Whole)
         }
+        Kind::ReadTransposed { bytes, bits } => transpose::read(cx, inst, bytes, bits),
         Kind::Write { bytes, part } => write_elements(cx, inst, bytes, &[offset], part),
         Kind::Write2 { bytes, scale } => {
             let at = m.offsets.map(|o| u64::from(o * bytes * scale));

@@ -527,6 +527,28 @@ fn copies_to_lds_are_unusable_before_their_wait() {
 }
 
 #[test]
+fn a_transposing_read_wants_all_lanes_and_aligned_addresses() {
+    for (program, before, expected) in [
+        ("ds_read_b64_tr_b16 v[0:1], v2", "v2=0 lds+0=1 lds+4=2 exec=0x7fffffffffffffff", "inactive lanes"),
+        ("ds_read_b64_tr_b8 v[0:1], v2", "v2=0 v2@9=4 lds+0=1 lds+4=2 lds+8=3", "8 bytes at LDS byte 4, misaligned"),
+        ("ds_read_b96_tr_b6 v[0:2], v3", "v3=8 lds+8=1 lds+12=2 lds+16=3", "12 bytes at LDS byte 8, misaligned"),
+    ] {
+        let kind = fault(program, before).to_string();
+        assert!(kind.contains(expected), "{program}: {kind}");
+    }
+    // An undefined element is undefined where it goes to, nowhere else.
+    let mut b = Bench::new();
+    for (name, value) in [("v2", "0"), ("v2@8", "64"), ("lds+0", "1"), ("lds+4", "2"), ("lds+64", "3")] {
+        b.set(name, value);
+    }
+    b.run("ds_read_b64_tr_b16 v[0:1], v2").unwrap();
+    b.wave.wait(WaitCounts { vm: Some(0), lgkm: Some(0), exp: None });
+    for (name, undefined) in [("u:v1@0", "0"), ("u:v1@2", "0xffff"), ("u:v0@2", "0"), ("u:v1@6", "0")] {
+        b.check("an undefined element", name, undefined);
+    }
+}
+
+#[test]
 fn undefined_bits_are_errors_only_where_they_matter() {
     use crate::gcn::error::Sink::{Address, Branch, Control, Exec, Store};
     let caught = [

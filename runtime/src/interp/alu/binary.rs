@@ -50,6 +50,7 @@ macro_rules! float {
             BinaryOp::Sub => lanes!(|x: $t, y: $t| -> $t { Float::sub(x, y) }),
             BinaryOp::Mul => lanes!(|x: $t, y: $t| -> $t { Float::mul(x, y) }),
             BinaryOp::Div => lanes!(|x: $t, y: $t| -> $t { Float::div(x, y) }),
+            BinaryOp::DivFloor => lanes!(|x: $t, y: $t| -> $t { Float::floor(Float::div(x, y)) }),
             BinaryOp::Maximum => lanes!(|x: $t, y: $t| -> $t { numerics::maximum(x, y) }),
             BinaryOp::Minimum => lanes!(|x: $t, y: $t| -> $t { numerics::minimum(x, y) }),
             BinaryOp::Maxnum => lanes!(|x: $t, y: $t| -> $t { numerics::maxnum(x, y) }),

@@ -2,12 +2,12 @@
 
 use half::{bf16, f16};
 use lathe_dsl::ir::Scalar;
-use lathe_dsl::numerics::Float;
+use lathe_dsl::numerics::{Float, bf16_stochastic, f16_stochastic};
 
 use super::super::error::FaultKind;
 use super::super::program::Reg;
 use super::super::rows::{self, Done, Regs};
-use super::{Fn1, lanes};
+use super::{Fn1, Fn2, lanes};
 
 /// Whether a conversion leaves the cell as it is.
 pub(in super::super) fn same_bits(from: Scalar, to: Scalar) -> bool {
@@ -125,4 +125,13 @@ pub(in super::super) fn convert<const W: usize>(from: Scalar, to: Scalar) -> Opt
         Scalar::Bf16 => from_float!(bf16, to, |x| x.to_f32()),
         Scalar::F64 => from_float!(f64, to, |x| x),
     })
+}
+
+/// Stochastic rounding of `f32`, if there is one to this type.
+pub(in super::super) fn convert_stochastic<const W: usize>(to: Scalar) -> Option<Fn2<W>> {
+    match to {
+        Scalar::Bf16 => Some(lanes!(|x: f32, random: u32| -> bf16 { bf16_stochastic(x, random) })),
+        Scalar::F16 => Some(lanes!(|x: f32, random: u32| -> f16 { f16_stochastic(x, random) })),
+        _ => None,
+    }
 }

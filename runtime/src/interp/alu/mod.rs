@@ -15,7 +15,7 @@ use super::rows::{Done, Regs};
 
 pub(super) use atomic::{Rmw, rmw};
 pub(super) use binary::{binary, compare};
-pub(super) use convert::{convert, same_bits};
+pub(super) use convert::{convert, convert_stochastic, same_bits};
 pub(super) use shape::{extract_at, join, move_rows, select, split_rows};
 pub(super) use unary::{fma, perm_b32, unary};
 

@@ -93,6 +93,16 @@ impl<const W: usize> Flattener<'_, W> {
                 self.emit(Instr::Select { dst, condition, a, b, class: class(ty), each, n: rows(ty) });
             }
             Op::Convert(a) => self.convert(v, ty, *a)?,
+            Op::ConvertStochastic(a, random) => {
+                let (a, from) = self.data(*a)?;
+                let fits = from.scalar() == Scalar::F32 && ty == from.with_scalar(ty.scalar());
+                let Some(f) = alu::convert_stochastic(ty.scalar()).filter(|_| fits) else {
+                    return self.malformed(format!("{from} rounded stochastically to {ty}"));
+                };
+                let b = self.typed(*random, from.with_scalar(Scalar::U32))?;
+                let dst = self.define(v)?;
+                self.emit(Instr::Map2 { dst, a, b, f, n });
+            }
             Op::Bitcast(a) => self.bitcast(v, ty, *a)?,
             Op::VectorFrom(elements) => {
                 self.require(matches!(ty, Type::Vector(_, n) if n as usize == elements.len()), || {

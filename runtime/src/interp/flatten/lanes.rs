@@ -80,7 +80,9 @@ impl<const W: usize> Flattener<'_, W> {
         self.no_result(inst)?;
         match inst.op {
             Op::Barrier => self.emit(Instr::Barrier {}),
-            Op::SWaitcnt { vmcnt: Some(0), .. } => self.emit(Instr::Drain {}),
+            Op::SWaitcnt { vmcnt: Some(vmcnt), .. } => self.emit(Instr::WaitCount { vmcnt }),
+            Op::AsyncMark => self.emit(Instr::AsyncMark {}),
+            Op::WaitAsyncMark(groups) => self.emit(Instr::WaitAsyncMark { groups }),
             Op::SSleep(_) => self.emit(Instr::Yield {}),
             _ => {}
         }

@@ -1,7 +1,7 @@
 //! Pointers, buffers, atomics.
 
 use lathe_dsl::ir::{
-    Access, AtomicKind, AtomicOp, Inst, Memory, OffsetUnit, Op, Order, ParamKind, Scalar, Space, Type, Value,
+    Access, AtomicKind, AtomicOp, Coherence, Inst, Memory, OffsetUnit, Op, Order, ParamKind, Scalar, Space, Type, Value,
 };
 
 use super::super::alu::{self, Rmw};
@@ -56,6 +56,20 @@ impl<const W: usize> Flattener<'_, W> {
                     });
                 });
             }
+            Op::LdsReadTr { pointer, bits } => {
+                let (v, ty) = self.result(inst)?;
+                let (pointer, space, width) = self.access(*pointer, ty)?;
+                let (n, row) = (ty.lanes(), ty.scalar().bits());
+                let chunk = if *bits == 6 { 96 } else { 64 };
+                let known = matches!((bits, row), (16, 16) | (8, 8) | (4 | 6, 32));
+                self.require(known && space == Space::Lds && n * row == chunk, || {
+                    format!("a transposing read of {ty} with elements of {bits} bits")
+                })?;
+                let (a, align) = (self.temporary(ty), if *bits == 6 { 16 } else { 8 });
+                self.emit(Instr::LdsLoad { dst: a, pointer, width, n, align });
+                let dst = self.define(v)?;
+                self.emit(Instr::Deal { dst, a, bits: *bits, row, n });
+            }
             Op::AtomicRmw { op, pointer, value, .. } => {
                 let (v, ty) = self.result(inst)?;
                 let f = self.rmw(*op, ty)?;
@@ -82,7 +96,8 @@ impl<const W: usize> Flattener<'_, W> {
                 self.emit(Instr::Drain {});
             }
             Op::MakeBuffer { address, bytes } => return self.make_buffer(inst, *address, *bytes),
-            Op::BufferLoad { buffer, offset, unit, scalar, mask, fill, .. } => {
+            Op::BufferLoad { buffer, offset, unit, scalar, mask, fill, cache } => {
+                let whole = cache.coherence != Coherence::Own;
                 let (v, ty) = self.result(inst)?;
                 let at = Where { buffer: *buffer, offset: *offset, unit: *unit, scalar: *scalar };
                 self.require(mask.is_some() == fill.is_some(), || {
@@ -96,26 +111,51 @@ impl<const W: usize> Flattener<'_, W> {
                 self.masked(*mask, |f| {
                     let (width, n) = (f.memory_width(ty)?, ty.lanes());
                     let Placed { source, buffer, offset, from } = f.place(at, width.bytes(), Access::Write)?;
-                    f.emit(Instr::BufferLoad { dst, buffer, offset, source, from, width, n });
+                    f.emit(Instr::BufferLoad { dst, buffer, offset, source, from, width, n, whole });
                     Ok(())
                 })?;
             }
-            Op::BufferStore { value, buffer, offset, unit, scalar, mask, .. } => {
+            Op::BufferStore { value, buffer, offset, unit, scalar, mask, cache } => {
                 self.no_result(inst)?;
+                let whole = cache.coherence != Coherence::Own;
                 let (value, ty) = self.data(*value)?;
                 let at = Where { buffer: *buffer, offset: *offset, unit: *unit, scalar: *scalar };
                 self.masked(*mask, |f| {
                     let (width, n) = (f.memory_width(ty)?, ty.lanes());
                     let Placed { source, buffer, offset, from } = f.place(at, width.bytes(), Access::Read)?;
-                    f.emit(Instr::BufferStore { value, buffer, offset, source, from, width, n });
+                    f.emit(Instr::BufferStore { value, buffer, offset, source, from, width, n, whole });
                     Ok(())
                 })?;
             }
-            Op::BufferAtomic { kind: AtomicKind(op), value, buffer, offset, unit, mask, .. } => {
+            Op::SBufferLoad { buffer, offset, unit } => {
+                let (v, ty) = self.result(inst)?;
+                self.require(ty.is_data() && self.memory_width(ty)? == Width::B32, || {
+                    format!("a scalar load of {ty}")
+                })?;
+                let at = Where { buffer: *buffer, offset: *offset, unit: *unit, scalar: None };
+                let (dst, n) = (self.define(v)?, ty.lanes());
+                let Placed { source, buffer, offset, from } = self.place(at, ty.scalar().bytes(), Access::Write)?;
+                self.emit(Instr::ScalarLoad { dst, buffer, offset, source, from, n });
+            }
+            Op::BufferAtomicCas { expected, value, buffer, offset, unit, scalar, mask, .. } => {
+                let (v, ty) = self.result(inst)?;
+                self.rmw(AtomicOp::Xchg, ty)?;
+                let (expected, value) = (self.typed(*expected, ty)?, self.typed(*value, ty)?);
+                let at = Where { buffer: *buffer, offset: *offset, unit: *unit, scalar: *scalar };
+                let (dst, class) = (self.define(v)?, class(ty));
+                self.emit(Instr::Fill { dst, class, n: 1, bits: 0 });
+                self.masked(*mask, |this| {
+                    this.forbid(*buffer, Access::Write)?;
+                    let Placed { source, buffer, offset, from } = this.place(at, ty.bytes(), Access::Read)?;
+                    this.emit(Instr::BufferCas { dst, expected, value, buffer, offset, source, from, class });
+                    Ok(())
+                })?;
+            }
+            Op::BufferAtomic { kind: AtomicKind(op), value, buffer, offset, unit, scalar, mask, .. } => {
                 let (v, ty) = self.result(inst)?;
                 let f = self.rmw(*op, ty)?;
                 let value = self.typed(*value, ty)?;
-                let at = Where { buffer: *buffer, offset: *offset, unit: *unit, scalar: None };
+                let at = Where { buffer: *buffer, offset: *offset, unit: *unit, scalar: *scalar };
                 let (dst, class) = (self.define(v)?, class(ty));
                 self.emit(Instr::Fill { dst, class, n: 1, bits: 0 });
                 self.masked(*mask, |this| {
@@ -180,17 +220,26 @@ impl<const W: usize> Flattener<'_, W> {
                 // The first of its two rows.
                 self.bind(v, r)?;
             }
-            Op::IntToPtr(address) => {
-                self.require(matches!(ty, Type::Ptr(Space::Global, _)), || format!("address as {ty}"))?;
-                let r = self.typed(*address, Type::U64)?;
-                self.bind(v, r)?;
-            }
-            Op::PtrToInt(pointer) => {
-                let (r, of) = self.operand(*pointer)?;
-                let fits = matches!(of, Type::Ptr(Space::Global, _)) && ty == Type::U64;
-                self.require(fits, || format!("address of {of} as {ty}"))?;
-                self.bind(v, r)?;
-            }
+            Op::IntToPtr(address) => match ty {
+                Type::Ptr(Space::Global, _) => {
+                    let r = self.typed(*address, Type::U64)?;
+                    self.bind(v, r)?;
+                }
+                Type::Ptr(Space::Lds, _) => {
+                    let address = self.typed(*address, Type::U32)?;
+                    let dst = self.define(v)?;
+                    self.emit(Instr::LdsPointer { dst, address });
+                }
+                ty => return self.malformed(format!("address as {ty}")),
+            },
+            Op::PtrToInt(pointer) => match (self.operand(*pointer)?, ty) {
+                ((r, Type::Ptr(Space::Global, _)), Type::U64) => self.bind(v, r)?,
+                ((pointer, Type::Ptr(Space::Lds, _)), Type::U32) => {
+                    let dst = self.define(v)?;
+                    self.emit(Instr::LdsAddress { dst, pointer });
+                }
+                ((_, of), ty) => return self.malformed(format!("address of {of} as {ty}")),
+            },
             op => return self.malformed(format!("`{}` makes no pointer", op.def().name)),
         }
         Ok(())

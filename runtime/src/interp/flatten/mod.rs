@@ -8,7 +8,7 @@ mod data;
 mod lanes;
 mod memory;
 
-use lathe_dsl::ir::{Block, Inst, Kernel, Location, Op, ParamKind, Type, Value};
+use lathe_dsl::ir::{Block, Inst, Kernel, Location, Op, OpKind, ParamKind, Type, Value};
 
 use super::error::Error;
 use super::lds;
@@ -293,60 +293,17 @@ impl<'a, const W: usize> Flattener<'a, W> {
 
     fn inst(&mut self, inst: &Inst) -> Result<(), Error> {
         match &inst.op {
-            Op::Const(..)
-            | Op::ThreadId(_)
-            | Op::BlockId(_)
-            | Op::LaneId
-            | Op::Unary(..)
-            | Op::Binary(..)
-            | Op::Compare(..)
-            | Op::Fma { .. }
-            | Op::Select { .. }
-            | Op::Convert(_)
-            | Op::Bitcast(_)
-            | Op::VectorFrom(_)
-            | Op::Extract(..)
-            | Op::ExtractAt(..)
-            | Op::Shuffle { .. }
-            | Op::Reduce(..)
-            | Op::PermB32(..)
-            | Op::Opaque(_)
-            | Op::Expect { .. }
-            | Op::Assume(_) => self.data_op(inst),
-            Op::LdsBase(_)
-            | Op::PtrAdd(..)
-            | Op::PtrCast(_)
-            | Op::BufferPtr(_)
-            | Op::IntToPtr(_)
-            | Op::PtrToInt(_)
-            | Op::PtrLoad { .. }
-            | Op::PtrStore { .. }
-            | Op::AtomicRmw { .. }
-            | Op::AtomicCas { .. }
-            | Op::Fence { .. }
-            | Op::Drain { .. }
-            | Op::MakeBuffer { .. }
-            | Op::BufferLoad { .. }
-            | Op::BufferStore { .. }
-            | Op::BufferAtomic { .. }
-            | Op::CopyToLds { .. } => self.memory_op(inst),
-            Op::LaneShuffle { .. }
-            | Op::Butterfly { .. }
-            | Op::Ballot(_)
-            | Op::ReadFirstLane(_)
-            | Op::ReadLane(..)
-            | Op::AssumeUniform { .. }
-            | Op::Transpose8x8(_) => self.lane_op(inst),
-            Op::Barrier
-            | Op::SWaitcnt { .. }
-            | Op::SSleep(_)
-            | Op::SSetprio(_)
-            | Op::SchedBarrier(_)
-            | Op::SchedGroupBarrier { .. } => self.wave_op(inst),
             Op::Native { args, meaning, .. } => self.native(inst, args, meaning),
             Op::If { condition, then, otherwise } => self.if_(inst, *condition, then, otherwise),
             Op::For { lo, hi, step, init, body, .. } => self.for_(inst, (*lo, *hi, *step), init, body),
             Op::While { init, before, after } => self.while_(inst, init, before, after),
+            op => match op.kind() {
+                OpKind::Place | OpKind::Data => self.data_op(inst),
+                OpKind::Address | OpKind::Memory => self.memory_op(inst),
+                OpKind::Lanes => self.lane_op(inst),
+                OpKind::Wave => self.wave_op(inst),
+                OpKind::Region => self.malformed(format!("`{}` is no operation with regions", op.def().name)),
+            },
         }
     }
 }

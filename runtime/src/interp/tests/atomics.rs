@@ -1,6 +1,6 @@
 //! Atomics: what each one does, in both memories, and that they are atomic between threads.
 
-use lathe_dsl::ir::{AtomicKind, AtomicOp, Order, Scope};
+use lathe_dsl::ir::{AtomicKind, AtomicOp, Coherence, Order, Scope};
 
 use super::super::FaultKind;
 use super::*;
@@ -20,7 +20,10 @@ fn rmw(b: &mut Build, way: Way, op: AtomicOp, place: Value, value: Value, ty: Ty
     let offset = b.u32(0);
     let (unit, kind, mask) = (OffsetUnit::Elements, AtomicKind(op), None);
     let op = match way {
-        Way::Buffer => Op::BufferAtomic { kind, value, buffer: place, offset, unit, mask, scope },
+        Way::Buffer => {
+            let (buffer, scalar, nontemporal) = (place, None, false);
+            Op::BufferAtomic { kind, value, buffer, offset, unit, scalar, mask, nontemporal, scope }
+        }
         _ => Op::AtomicRmw { op, pointer: place, value, order, scope },
     };
     b.op(op, ty)
@@ -278,6 +281,54 @@ fn a_message_passed_by_a_flag_arrives() {
                 launch(&program, &args, &options).unwrap();
                 assert_eq!(out.to_vec(), (0..32u64).flat_map(u64::to_le_bytes).collect::<Vec<_>>());
             }
+        }
+    }
+}
+
+/// Workgroup 0 stores vectors of `n` equal words over and over, workgroup 1 loads them; gives how many it saw torn.
+fn torn(n: u32, coherence: Coherence) -> u32 {
+    let ty = Type::Vector(Scalar::U32, n);
+    let cache = Cache { coherence, nontemporal: false };
+    let mut b = Build::new(32, 2, 1);
+    let data = b.buffer("data", Scalar::U32, 4, Access::ReadWrite);
+    let out = b.buffer("out", Scalar::U32, 1, Access::Write);
+    let (g, zero, rounds) = (b.bid(), b.u32(0), b.u32(200_000));
+    let first = b.compare(Predicate::Eq, g, zero);
+    let (unit, scalar, mask) = (OffsetUnit::Elements, None, None);
+    b.if_else(
+        first,
+        &[],
+        |b| {
+            b.for_((zero, rounds, 1), &[], |b, i, _| {
+                let value = b.op(Op::VectorFrom(vec![i; n as usize]), ty);
+                b.void(Op::BufferStore { value, buffer: data, offset: zero, unit, scalar, mask, cache });
+                vec![]
+            });
+            vec![]
+        },
+        |b| {
+            let seen = b.for_((zero, rounds, 1), &[zero], |b, _, carried| {
+                let v = b.op(Op::BufferLoad { buffer: data, offset: zero, unit, scalar, mask, fill: None, cache }, ty);
+                let (low, high) = (b.op(Op::Extract(v, 0), U32), b.op(Op::Extract(v, n - 1), U32));
+                let torn = b.compare(Predicate::Ne, low, high);
+                let torn = b.op(Op::Convert(torn), U32);
+                vec![b.add(carried[0], torn)]
+            });
+            b.store(seen[0], out, zero);
+            vec![]
+        },
+    );
+    let (data, out) = (GlobalBuffer::zeroed(16), GlobalBuffer::zeroed(4));
+    let options = Options { threads: Some(2), ..Options::default() };
+    run(&b.finish(), &[ArgValue::Buffer(&data), ArgValue::Buffer(&out)], &options).unwrap();
+    words(&out)[0]
+}
+
+#[test]
+fn coherent_accesses_of_up_to_16_bytes_happen_at_once() {
+    for n in [2, 4] {
+        for coherence in [Coherence::Device, Coherence::System] {
+            assert_eq!(torn(n, coherence), 0, "{n} words, {coherence}");
         }
     }
 }

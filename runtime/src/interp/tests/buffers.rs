@@ -142,7 +142,9 @@ fn buffer_atomics_give_the_old_value_or_zero_outside() {
         buffer: x,
         offset: at,
         unit: OffsetUnit::Elements,
+        scalar: None,
         mask: Some(mask),
+        nontemporal: false,
         scope: Scope::Device,
     };
     let old = b.op(op, U32);
@@ -166,7 +168,9 @@ fn a_misaligned_buffer_atomic_is_a_fault() {
         buffer: x,
         offset: four,
         unit: OffsetUnit::Bytes,
+        scalar: None,
         mask: None,
+        nontemporal: false,
         scope: Scope::Device,
     };
     b.op(op, U64);

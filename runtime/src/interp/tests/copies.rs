@@ -10,8 +10,11 @@ use super::*;
 enum Wait {
     Drain,
     Waitcnt,
+    Mark,
     /// `vmcnt` of another number.
     TooLittle,
+    /// For a mark that stands before the copy.
+    OlderMark,
     Never,
 }
 
@@ -42,6 +45,14 @@ fn copy(wave: u32, threads: u32, bytes: u32, len: u32, wait: Wait) -> (Kernel, u
         Wait::Drain => b.void(Op::Drain { scope: Scope::Workgroup }),
         Wait::Waitcnt => b.void(Op::SWaitcnt { vmcnt: Some(0), lgkmcnt: None, expcnt: None }),
         Wait::TooLittle => b.void(Op::SWaitcnt { vmcnt: Some(1), lgkmcnt: Some(0), expcnt: None }),
+        Wait::Mark => {
+            b.void(Op::AsyncMark);
+            b.void(Op::WaitAsyncMark(0));
+        }
+        Wait::OlderMark => {
+            b.void(Op::AsyncMark);
+            b.void(Op::WaitAsyncMark(1));
+        }
         Wait::Never => {}
     }
     b.void(Op::Barrier);
@@ -58,7 +69,7 @@ fn copy(wave: u32, threads: u32, bytes: u32, len: u32, wait: Wait) -> (Kernel, u
 fn copies_write_lane_after_lane_and_zeros_outside() {
     for wave in [32, 64] {
         for bytes in [4, 16] {
-            for wait in [Wait::Drain, Wait::Waitcnt] {
+            for wait in [Wait::Drain, Wait::Waitcnt, Wait::Mark] {
                 let words_a_lane = bytes / 4;
                 let len = 120 * words_a_lane + words_a_lane / 2;
                 let (kernel, ..) = copy(wave, 128, bytes, len, wait);
@@ -86,13 +97,13 @@ fn copies_write_lane_after_lane_and_zeros_outside() {
 #[test]
 fn bytes_that_were_not_drained_must_not_be_read() {
     for wave in [32, 64] {
-        for wait in [Wait::Never, Wait::TooLittle] {
+        for wait in [Wait::Never, Wait::TooLittle, Wait::OlderMark] {
             let (kernel, line, read) = copy(wave, 128, 4, 128, wait);
             assert_eq!(
                 message(&kernel),
                 format!(
                     "k.rs:{read}:1: read of LDS array `l` at element 1: bytes whose copy to LDS (k.rs:{line}:1) has not \
-                     been drained (block (0,0,0), thread (0,0,0), wave 0, lane 0)"
+                     been waited for (block (0,0,0), thread (0,0,0), wave 0, lane 0)"
                 )
             );
         }
@@ -181,4 +192,155 @@ fn a_copy_goes_to_one_aligned_place() {
         fault_of(&kernel(|b, _| b.u32(60), 16)),
         "write to LDS array `l` at elements 64..68, which has 64 elements"
     );
+}
+
+/// One wave copies `x` to place after place, each of one word a lane; `f` gets the pointers to the places and the lane.
+fn several(places: u32, f: impl FnOnce(&mut Build, &[Value], Value, &mut dyn FnMut(&mut Build, usize))) -> Kernel {
+    let mut b = Build::new(32, 1, 32);
+    let x = b.buffer("x", Scalar::U32, 64, Access::ReadWrite);
+    let base = b.lds("l", Scalar::U32, places * 32);
+    let t = b.tid();
+    let pointers: Vec<Value> = (0..places)
+        .map(|i| {
+            let n = b.u32(i * 32);
+            b.ptr(base, n)
+        })
+        .collect();
+    let all = pointers.clone();
+    let mut copy = |b: &mut Build, place: usize| {
+        let unit = OffsetUnit::Elements;
+        let (pointer, cache) = (all[place], Cache::default());
+        b.void(Op::CopyToLds { buffer: x, offset: t, pointer, unit, scalar: None, bytes: 4, cache });
+    };
+    f(&mut b, &pointers, t, &mut copy);
+    b.finish()
+}
+
+fn runs(kernel: &Kernel) -> bool {
+    match run(kernel, &[ArgValue::Buffer(&GlobalBuffer::zeroed(256))], &Options::default()) {
+        Ok(_) => true,
+        Err(Error::Fault(f)) if matches!(f.kind, FaultKind::LdsPending { .. }) => false,
+        Err(e) => panic!("{e}"),
+    }
+}
+
+#[test]
+fn a_wait_for_a_mark_lands_the_groups_before_it_and_no_other() {
+    // Copies 0 and 1 in the first group, 2 in the second, 3 in none.
+    let read = |n: u32, place: usize| {
+        runs(&several(4, |b, p, t, copy| {
+            for place in 0..4 {
+                copy(b, place);
+                if matches!(place, 1 | 2) {
+                    b.void(Op::AsyncMark);
+                }
+            }
+            b.void(Op::WaitAsyncMark(n));
+            let at = b.ptr(p[place], t);
+            b.ptr_load(at, U32);
+        }))
+    };
+    for (n, landed) in [(0, 3), (1, 2), (2, 0)] {
+        for place in 0..4 {
+            assert_eq!(read(n, place), place < landed, "place {place} after waiting for mark {n}");
+        }
+    }
+}
+
+#[test]
+fn marks_before_which_nothing_is_under_way_still_count() {
+    // The third mark from the newest stands before the copy.
+    let kernel = |n| {
+        several(1, |b, p, _, copy| {
+            b.void(Op::AsyncMark);
+            b.void(Op::AsyncMark);
+            copy(b, 0);
+            b.void(Op::AsyncMark);
+            b.void(Op::AsyncMark);
+            b.void(Op::WaitAsyncMark(n));
+            b.ptr_load(p[0], U32);
+        })
+    };
+    assert_eq!([0, 1, 2, 3].map(|n| runs(&kernel(n))), [true, true, false, false]);
+}
+
+#[test]
+fn a_lane_waits_for_its_own_copies() {
+    // Lanes 0 to 15 wait; lane 0 then reads its own part, or that of lane 16.
+    let kernel = |place: u32, wait: Op| {
+        several(1, |b, p, t, copy| {
+            copy(b, 0);
+            b.void(Op::AsyncMark);
+            let half = b.u32(16);
+            let low = b.lt(t, half);
+            b.if_(low, |b| {
+                b.void(wait);
+                let n = b.u32(place);
+                let at = b.ptr(p[0], n);
+                b.ptr_load(at, U32);
+            });
+        })
+    };
+    for wait in [Op::WaitAsyncMark(0), Op::Drain { scope: Scope::Wave }] {
+        assert_eq!((runs(&kernel(15, wait.clone())), runs(&kernel(16, wait))), (true, false));
+    }
+    // The counter is the wave's.
+    let waitcnt = Op::SWaitcnt { vmcnt: Some(0), lgkmcnt: None, expcnt: None };
+    assert!(runs(&kernel(16, waitcnt)));
+}
+
+#[test]
+fn a_wait_counts_the_operations_behind_a_copy() {
+    // Behind the copy: a store, a load that differs between lanes, one that does not, and another copy.
+    let kernel = |vmcnt, place: usize| {
+        several(2, |b, p, t, copy| {
+            copy(b, 0);
+            let x = Value(0);
+            b.store(t, x, t);
+            let address = b.op(Op::BufferPtr(x), Type::Ptr(Space::Global, Scalar::U32));
+            let mine = b.ptr(address, t);
+            b.ptr_load(mine, U32);
+            b.ptr_load(address, U32);
+            copy(b, 1);
+            b.void(Op::SWaitcnt { vmcnt: Some(vmcnt), lgkmcnt: None, expcnt: None });
+            b.ptr_load(p[place], U32);
+        })
+    };
+    for vmcnt in 0..6 {
+        assert_eq!((runs(&kernel(vmcnt, 0)), runs(&kernel(vmcnt, 1))), (vmcnt <= 3, vmcnt == 0), "vmcnt({vmcnt})");
+    }
+}
+
+#[test]
+fn what_a_later_copy_overwrites_is_under_way_until_that_one_lands() {
+    let kernel = |n| {
+        several(1, |b, p, _, copy| {
+            copy(b, 0);
+            b.void(Op::AsyncMark);
+            copy(b, 0);
+            b.void(Op::AsyncMark);
+            b.void(Op::WaitAsyncMark(n));
+            b.ptr_load(p[0], U32);
+        })
+    };
+    assert_eq!([0, 1].map(|n| runs(&kernel(n))), [true, false]);
+}
+
+#[test]
+fn a_pipelined_loop_needs_the_right_distance() {
+    // Two places in turn: each round starts the next round's copy and reads its own.
+    let kernel = |distance| {
+        several(2, |b, p, t, copy| {
+            copy(b, 0);
+            b.void(Op::AsyncMark);
+            for round in 0..8 {
+                copy(b, (round + 1) % 2);
+                b.void(Op::AsyncMark);
+                b.void(Op::WaitAsyncMark(distance));
+                let at = b.ptr(p[round % 2], t);
+                b.ptr_load(at, U32);
+            }
+        })
+    };
+    assert_eq!([0, 1, 2].map(|n| runs(&kernel(n))), [true, true, false]);
 }

@@ -221,7 +221,9 @@ fn all_workgroups_of_a_launch_can_meet() {
             buffer: count,
             offset: zero,
             unit: OffsetUnit::Elements,
+            scalar: None,
             mask: None,
+            nontemporal: false,
             scope: Scope::Device,
         };
         b.op(op(one), U32);

@@ -70,8 +70,9 @@ fn families(all: &mut Vec<(Op, Vec<Type>)>) {
             all.push((Op::AtomicRmw { op: *op, pointer: A, value: B, order, scope }, vec![F32]));
         }
         let kind = AtomicKind(*op);
-        for (unit, mask) in [(OffsetUnit::Elements, None), (OffsetUnit::Bytes, Some(D))] {
-            let op = Op::BufferAtomic { kind, value: A, buffer: B, offset: C, unit, mask, scope: Scope::Workgroup };
+        for (unit, mask, nontemporal) in [(OffsetUnit::Elements, None, false), (OffsetUnit::Bytes, Some(D), true)] {
+            let (scalar, scope) = (mask, Scope::Workgroup);
+            let op = Op::BufferAtomic { kind, value: A, buffer: B, offset: C, unit, scalar, mask, nontemporal, scope };
             all.push((op, vec![F32]));
         }
     }
@@ -87,6 +88,7 @@ fn plain(all: &mut Vec<(Op, Vec<Type>)>) {
     f32(Op::Fma { a: A, b: B, c: C });
     f32(Op::Select { condition: A, on_true: B, on_false: C });
     f32(Op::Convert(A));
+    f32(Op::ConvertStochastic(A, B));
     f32(Op::Bitcast(A));
     f32(Op::VectorFrom(vec![]));
     f32(Op::VectorFrom(vec![A]));
@@ -110,6 +112,8 @@ fn plain(all: &mut Vec<(Op, Vec<Type>)>) {
     void(Op::SWaitcnt { vmcnt: None, lgkmcnt: None, expcnt: None });
     void(Op::SWaitcnt { vmcnt: Some(0), lgkmcnt: None, expcnt: Some(7) });
     void(Op::SWaitcnt { vmcnt: None, lgkmcnt: Some(15), expcnt: None });
+    void(Op::AsyncMark);
+    void(Op::WaitAsyncMark(31));
     void(Op::SSleep(127));
     void(Op::SSetprio(3));
     void(Op::SchedBarrier(0));
@@ -124,8 +128,11 @@ fn memory(all: &mut Vec<(Op, Vec<Type>)>) {
     all.push((Op::PtrCast(A), vec![Type::Ptr(Space::Lds, Scalar::U8)]));
     all.push((Op::BufferPtr(A), vec![GLOBAL]));
     all.push((Op::IntToPtr(A), vec![GLOBAL]));
+    all.push((Op::IntToPtr(A), vec![LDS]));
     all.push((Op::PtrToInt(A), vec![Type::U64]));
+    all.push((Op::PtrToInt(A), vec![Type::U32]));
     all.push((Op::MakeBuffer { address: A, bytes: B }, vec![Type::Buffer(Scalar::F64)]));
+    all.extend([16, 8, 6, 4].map(|bits| (Op::LdsReadTr { pointer: A, bits }, vec![Type::Vector(Scalar::U16, 4)])));
     for memory in memories() {
         all.push((Op::PtrLoad { pointer: A, memory }, vec![F32]));
         all.push((Op::PtrStore { value: A, pointer: B, memory }, vec![]));
@@ -137,6 +144,16 @@ fn memory(all: &mut Vec<(Op, Vec<Type>)>) {
         }
     }
     all.extend(Scope::ALL.iter().map(|scope| (Op::Drain { scope: *scope }, vec![])));
+    for unit in OffsetUnit::ALL.iter().copied() {
+        all.push((Op::SBufferLoad { buffer: A, offset: B, unit }, vec![F32]));
+        for (scalar, mask, nontemporal) in [(None, None, true), (Some(A), Some(B), false)] {
+            let (expected, value, buffer, offset, scope) = (A, B, C, D, Scope::WaveOneAs);
+            all.push((
+                Op::BufferAtomicCas { expected, value, buffer, offset, unit, scalar, mask, nontemporal, scope },
+                vec![F32],
+            ));
+        }
+    }
     for cache in caches() {
         for unit in OffsetUnit::ALL.iter().copied() {
             for (scalar, mask) in [(None, None), (Some(C), None), (None, Some(D)), (Some(C), Some(D))] {

@@ -75,6 +75,15 @@ ds_swizzle_b32 v0, v1 offset:swizzle(BITMASK_PERM,\"00p1i\") | v1=5 v1@3=7 | v0@
 ds_swizzle_b32 v0, v1 offset:31775 | v1=5 v1@31=7 | v0@0=7
 ds_swizzle_b32 v0, v1 offset:swizzle(ROTATE,0,1) | v1=5 v1@0=9 v1@1=7 | v0@0=7 v0@31=9 v0@32=5
 ds_swizzle_b32 v0, v1 offset:swizzle(ROTATE,1,1) | v1=5 v1@0=9 v1@31=7 | v0@1=9 v0@0=7
+# Lane 8 (lane 4, 9, 2 below) has another chunk; it gives lane i of the first 16 its element number i.
+ds_read_b64_tr_b16 v[2:3], v1 | v1=0 v1@8=64 lds+0=0x00020001 lds+4=0x00040003 lds+64=0x00120011 lds+68=0x00140013 | \
+ v2@0=0x00010001 v3@0=0x00010011 v2@1=0x00020002 v3@1=0x00020012 v3@3=0x00040014 v2@4=0x00010001 v3@4=0x00010001 v3@16=0x00010001
+ds_read_b64_tr_b8 v[2:3], v1 offset:8 | v1=0 v1@4=64 lds+8=0x04030201 lds+12=0x08070605 lds+72=0x14131211 lds+76=0x18171615 | \
+ v2@0=0x01110101 v3@0=0x01010101 v2@5=0x06160606 v3@5=0x06060606 v2@8=0x01010101 v2@15=0x08080808
+ds_read_b64_tr_b4 v[2:3], v1 | v1=0 v1@9=64 lds+0=0x87654321 lds+4=0xfedcba90 lds+64=0 lds+68=0 | \
+ v2@0=0x11111111 v3@0=0x11111101 v2@15=0xffffffff v3@15=0xffffff0f v3@16=0x11111111
+ds_read_b96_tr_b6 v[2:4], v1 | v1=0 v1@2=64 lds+0=0xfc1 lds+4=0 lds+8=0xfc000000 lds+64=0 lds+68=0 lds+72=0 | \
+ v2@0=0x41040041 v3@0=0x10410410 v4@0=0x04104104 v2@1=0xfffc0fff v3@1=0xffffffff v4@1=0xffffffff v2@2=0 v2@15=0xfffc0fff
 # An exchange defines what was undefined.
 ds_wrxchg_rtn_b32 v0, v1, v2; s_waitcnt lgkmcnt(0); ds_read_b32 v3, v1 | v1=8 v2=5 exec=1 | v3@0=5
 ds_cmpst_b32 v1, v2, v3 | v1=4 v2=2 v3=9 lds+4=2 exec=1 | lds+4=9

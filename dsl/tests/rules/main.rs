@@ -1,10 +1,11 @@
 //! Rules that the builder's types already keep, checked on IR made by hand: each with its message.
 
+mod memory;
+
 use lathe_dsl::builder::build;
 use lathe_dsl::ir::{
-    Access, AtomicKind, AtomicOp, BinaryOp, Bits, Block, ButterflyOp, Cache, Inst, Kernel, LdsArray, Location, Memory,
-    NativeCode, NativeForm, OffsetUnit, Op, OpNumber, Order, Param, ParamKind, Predicate, ReduceOp, Scalar, Scope,
-    ShuffleOp, Space, Type, UnaryOp, Unroll, Value,
+    Access, BinaryOp, Bits, Block, ButterflyOp, Inst, Kernel, LdsArray, Location, NativeCode, NativeForm, Op, OpNumber,
+    Param, ParamKind, Predicate, ReduceOp, Scalar, ShuffleOp, Space, Type, UnaryOp, Unroll, Value,
 };
 use lathe_dsl::prelude::{Launch, Target};
 use lathe_dsl::verify::verify;
@@ -34,6 +35,11 @@ impl Ir {
             kind: ParamKind::Buffer { elem: Scalar::U32, len: 64, access, align: 16 },
         });
         Self(build("k", target, Launch::linear(1, 64), params.to_vec(), |_| ()).unwrap())
+    }
+
+    /// Declares parameter `i`, a buffer, anew.
+    fn declare(&mut self, i: usize, access: Access, align: u32) {
+        self.0.params[i].kind = ParamKind::Buffer { elem: Scalar::U32, len: 64, access, align };
     }
 
     fn fresh(&mut self, ty: Type) -> Value {
@@ -231,278 +237,43 @@ fn vectors() {
 }
 
 #[test]
-fn pointers() {
-    refused_op(
-        "the element count is f32; allowed are i8, u8, i16, u16, i32, u32, i64, u64, idx",
-        [LDS, F32],
-        &[LDS],
-        |[p, n]| Op::PtrAdd(p, n),
-    );
-    refused_op("the pointer is lds<u32> where global<u32> is wanted", [LDS, U32], &[GLOBAL], |[p, n]| Op::PtrAdd(p, n));
-    refused_op("`ptr_add` of u64", [U64, U32], &[U64], |[p, n]| Op::PtrAdd(p, n));
-    refused_op("no pointer cast from lds<u32> to global<u32>", [LDS], &[GLOBAL], |[p]| Op::PtrCast(p));
-    refused_op("no pointer cast from lds<u32> to lds<bool>", [LDS], &[Type::Ptr(Space::Lds, Scalar::Bool)], |[p]| {
-        Op::PtrCast(p)
-    });
-    refused_op("an address as lds<u32>; only a pointer to global memory has one", [U64], &[LDS], |[a]| Op::IntToPtr(a));
-    refused_op("the address is u32 where u64 is wanted", [U32], &[GLOBAL], |[a]| Op::IntToPtr(a));
-    refused_op("lds<u32> where a pointer to global memory is wanted", [LDS], &[U64], |[p]| Op::PtrToInt(p));
-    refused_op("pointer to a buffer that is no parameter; its address is a pointer", [BUFFER], &[GLOBAL], |[b]| {
-        Op::BufferPtr(b)
-    });
-    refused_op("LDS array #7 is not declared", [], &[LDS], |[]| Op::LdsBase(7));
-}
-
-fn load(memory: Memory) -> impl FnOnce([Value; 1]) -> Op {
-    move |[pointer]| Op::PtrLoad { pointer, memory }
-}
-
-fn store(memory: Memory) -> impl FnOnce([Value; 2]) -> Op {
-    move |[value, pointer]| Op::PtrStore { value, pointer, memory }
-}
-
-#[test]
-fn accesses_through_pointers() {
-    let plain = Memory::new();
-    let x4 = Type::Vector(Scalar::U32, 4);
-    refused_op("access of f32 through a pointer to u32", [LDS], &[F32], load(plain));
-    refused_op("memory access through u64", [U64], &[U64], load(plain));
-    refused_op("alignment of 12 bytes; allowed are powers of two up to 4096", [LDS], &[U32], load(plain.align(12)));
-    refused_op("alignment of 8192 bytes; allowed are powers of two up to 4096", [LDS], &[U32], load(plain.align(8192)));
-    refused_op(
-        "a load with order release; allowed are relaxed, acquire and seq_cst",
-        [LDS],
-        &[U32],
-        load(plain.release(Scope::Device)),
-    );
-    refused_op(
-        "a store with order acquire; allowed are relaxed, release and seq_cst",
-        [U32, GLOBAL],
-        &[],
-        store(plain.acquire(Scope::Device)),
-    );
-    refused_op(
-        "an atomic load of u32x4, 16 bytes; allowed are 1, 2, 4 and 8",
-        [GLOBAL],
-        &[x4],
-        load(plain.relaxed(Scope::Device)),
-    );
-    refused_op(
-        "an atomic load of u32 aligned to 2 bytes; it needs its own size, 4",
-        [GLOBAL],
-        &[U32],
-        load(plain.relaxed(Scope::Device).align(2)),
-    );
-    refused_op(
-        "an access that is not atomic has scope device; give it a memory order, or leave the scope out",
-        [GLOBAL],
-        &[U32],
-        load(Memory { scope: Scope::Device, ..plain }),
-    );
-    refused_op(
-        "memory access of u32x8, 32 bytes; allowed are 1, 2, 4, 8 and 16",
-        [GLOBAL],
-        &[Type::Vector(Scalar::U32, 8)],
-        load(plain),
-    );
-    accepted_op([GLOBAL], &[Type::Vector(Scalar::U32, 2)], load(plain.acquire(Scope::System)));
-    accepted_op([GLOBAL], &[x4], load(plain.align(1)));
-}
-
-#[test]
-fn pointers_into_parameters_keep_their_declaration() {
-    let (read, write) = (Value(0), Value(1));
-    let through = |ir: &mut Ir, buffer| {
-        let p = ir.push(Op::BufferPtr(buffer), &[GLOBAL])[0];
-        let n = ir.value(U32);
-        ir.push(Op::PtrAdd(p, n), &[GLOBAL])[0]
-    };
-    refused("stores to buffer `in`, which is declared as only read", |ir| {
-        let (p, v) = (through(ir, read), ir.value(U32));
-        ir.push(Op::PtrStore { value: v, pointer: p, memory: Memory::new() }, &[]);
-    });
-    refused("loads from buffer `out`, which is declared as only written", |ir| {
-        let p = through(ir, write);
-        ir.push(Op::PtrLoad { pointer: p, memory: Memory::new() }, &[U32]);
-    });
-    // Through a branch and a loop.
-    refused("stores to buffer `in`, which is declared as only read", |ir| {
-        let (a, b, v, c) = (through(ir, read), through(ir, write), ir.value(U32), ir.value(BOOL));
-        let side = |p| Block { yields: vec![p], ..Block::default() };
-        let p = ir.push(Op::If { condition: c, then: side(a), otherwise: side(b) }, &[GLOBAL])[0];
-        let body = {
-            let (i, carried) = (ir.fresh(U32), ir.fresh(GLOBAL));
-            Block { params: vec![i, carried], insts: vec![], yields: vec![carried] }
-        };
-        let op = Op::For { lo: v, hi: v, init: vec![p], step: 1, unroll: Unroll::Auto, body };
-        let p = ir.push(op, &[GLOBAL])[0];
-        ir.push(Op::PtrStore { value: v, pointer: p, memory: Memory::new() }, &[]);
-    });
-    refused("loads from buffer `out`, which is declared as only written", |ir| {
-        let (p, v) = (through(ir, write), ir.value(U32));
-        let op = Op::AtomicRmw { op: AtomicOp::Add, pointer: p, value: v, order: Order::Relaxed, scope: Scope::Device };
-        ir.push(op, &[U32]);
-    });
-}
-
-#[test]
-fn atomics() {
-    let rmw = |op, order| {
-        move |[pointer, value]: [Value; 2]| Op::AtomicRmw { op, pointer, value, order, scope: Scope::Device }
-    };
-    let relaxed = Order::Relaxed;
-    refused_op(
-        "`atomic_add` of global<u16>; it is defined on i32, u32, i64, u64, f32, f64",
-        [Type::Ptr(Space::Global, Scalar::U16), U16],
-        &[U16],
-        rmw(AtomicOp::Add, relaxed),
-    );
-    refused_op(
-        "`atomic_xor` of global<f32>; it is defined on i32, u32, i64, u64",
-        [Type::Ptr(Space::Global, Scalar::F32), F32],
-        &[F32],
-        rmw(AtomicOp::Xor, relaxed),
-    );
-    refused_op(
-        "an atomic operation with order plain; allowed are relaxed, acquire, release, acq_rel and seq_cst",
-        [GLOBAL, U32],
-        &[U32],
-        rmw(AtomicOp::Add, Order::Plain),
-    );
-    refused_op("the value is u64 where u32 is wanted", [GLOBAL, U64], &[U32], rmw(AtomicOp::Add, relaxed));
-    refused_op("access of u64 through a pointer to u32", [GLOBAL, U64], &[U64], rmw(AtomicOp::Add, relaxed));
-    refused_op(
-        "the value is u32x2 where one element is wanted",
-        [GLOBAL, Type::Vector(Scalar::U32, 2)],
-        &[Type::Vector(Scalar::U32, 2)],
-        rmw(AtomicOp::Add, relaxed),
-    );
-    let cas = |order| {
-        move |[pointer, expected, value]: [Value; 3]| Op::AtomicCas {
-            pointer,
-            expected,
-            value,
-            order,
-            scope: Scope::Device,
-        }
-    };
-    refused_op("the expected value is i32 where u32 is wanted", [GLOBAL, I32, U32], &[U32], cas(relaxed));
-    refused_op(
-        "an atomic operation with order plain; allowed are relaxed, acquire, release, acq_rel and seq_cst",
-        [GLOBAL, U32, U32],
-        &[U32],
-        cas(Order::Plain),
-    );
-    for order in [Order::Plain, Order::Relaxed] {
-        let expected = format!("a fence with order {order}; allowed are acquire, release, acq_rel and seq_cst");
-        refused_op(&expected, [], &[], |[]| Op::Fence { order, scope: Scope::Device });
+fn transposing_reads() {
+    let lds = |s| Type::Ptr(Space::Lds, s);
+    let read = |bits| move |[pointer]: [Value; 1]| Op::LdsReadTr { pointer, bits };
+    for (bits, s, n) in
+        [(16, Scalar::Bf16, 4), (16, Scalar::U16, 4), (8, Scalar::I8, 8), (4, Scalar::U32, 2), (6, Scalar::U32, 3)]
+    {
+        // Not of an array that nothing is stored to.
+        accepted(|ir| {
+            let address = ir.value(U32);
+            let pointer = ir.push(Op::IntToPtr(address), &[lds(s)])[0];
+            ir.push(read(bits)([pointer]), &[Type::Vector(s, n)]);
+        });
+        let wrong = Type::Vector(s, n + 1);
+        refused_op(&format!("the result is {wrong} where {s}x{n} is wanted"), [lds(s)], &[wrong], read(bits));
     }
-}
-
-fn buffer_load(buffer: Value, offset: Value) -> Op {
-    let (scalar, mask, fill) = (None, None, None);
-    Op::BufferLoad { buffer, offset, unit: OffsetUnit::Elements, scalar, mask, fill, cache: Cache::default() }
-}
-
-#[test]
-fn buffer_accesses() {
-    refused_op("the offset is i32; allowed are u32, idx", [BUFFER, I32], &[U32], |[b, i]| buffer_load(b, i));
-    refused_op("buffer access through global<u32>", [GLOBAL, U32], &[U32], |[b, i]| buffer_load(b, i));
-    refused_op("memory access of bool", [BUFFER, U32], &[BOOL], |[b, i]| buffer_load(b, i));
-    refused_op("memory access of idx", [BUFFER, U32], &[IDX], |[b, i]| buffer_load(b, i));
-    let with = |change: fn(&mut Op, Value)| {
-        move |[b, i, v]: [Value; 3]| {
-            let mut op = buffer_load(b, i);
-            change(&mut op, v);
-            op
-        }
-    };
-    let mask = |op: &mut Op, v| {
-        if let Op::BufferLoad { mask, .. } = op {
-            *mask = Some(v);
-        }
-    };
-    let fill = |op: &mut Op, v| {
-        if let Op::BufferLoad { fill, .. } = op {
-            *fill = Some(v);
-        }
-    };
-    let scalar = |op: &mut Op, v| {
-        if let Op::BufferLoad { scalar, .. } = op {
-            *scalar = Some(v);
-        }
-    };
-    refused_op("a masked load without a fill value; give both", [BUFFER, U32, BOOL], &[U32], with(mask));
-    refused_op("the mask is u32 where bool is wanted", [BUFFER, U32, U32], &[U32], with(mask));
-    refused_op("a load with a fill value, but without a mask; give both", [BUFFER, U32, U32], &[U32], with(fill));
-    refused_op("the scalar offset is idx where u32 is wanted", [BUFFER, U32, IDX], &[U32], with(scalar));
-    refused_op(
-        "the fill value is f32 where u32 is wanted",
-        [BUFFER, U32, BOOL, F32],
-        &[U32],
-        |[buffer, offset, mask, fill]| Op::BufferLoad {
-            buffer,
-            offset,
-            unit: OffsetUnit::Bytes,
-            scalar: None,
-            mask: Some(mask),
-            fill: Some(fill),
-            cache: Cache::default(),
-        },
-    );
-    let atomic = |op| {
-        move |[value, buffer, offset]: [Value; 3]| Op::BufferAtomic {
-            kind: AtomicKind(op),
-            value,
-            buffer,
-            offset,
-            unit: OffsetUnit::Elements,
-            mask: None,
-            scope: Scope::Device,
-        }
-    };
-    refused_op(
-        "the value of `atomic_or` is f32; allowed are i32, u32, i64, u64",
-        [F32, BUFFER, U32],
-        &[F32],
-        atomic(AtomicOp::Or),
-    );
-    refused_op(
-        "`buffer_atomic` of f16; it is defined on i32, u32, i64, u64, f32, f64",
-        [F16, BUFFER, U32],
-        &[F16],
-        atomic(AtomicOp::Add),
-    );
-    refused("stores to buffer `in`, which is declared as only read", |ir| {
-        let (value, offset) = (ir.value(U32), ir.value(U32));
-        ir.push(atomic(AtomicOp::Add)([value, Value(0), offset]), &[U32]);
-    });
-    let made = |[address, bytes]: [Value; 2]| Op::MakeBuffer { address, bytes };
-    refused_op("the extent is i32; allowed are u32, u64 and idx", [U64, I32], &[BUFFER], made);
-    refused_op("the address is u32 where u64 is wanted", [U32, U32], &[BUFFER], made);
-    refused_op("makes a buffer, but the result is u32", [U64, U32], &[U32], made);
+    let f16x4 = Type::Vector(Scalar::F16, 4);
+    refused_op("a transposing read of 32 bits; allowed are 16, 8, 6 and 4", [lds(Scalar::F16)], &[f16x4], read(32));
+    refused_op("a transposing read of f16x4; elements of 8 bits are wanted", [lds(Scalar::F16)], &[f16x4], read(8));
+    refused_op("access of f16x4 through a pointer to u16", [lds(Scalar::U16)], &[f16x4], read(16));
+    let global = Type::Ptr(Space::Global, Scalar::F16);
+    refused_op("a transposing read through global<f16>; it needs a pointer to LDS", [global], &[f16x4], read(16));
 }
 
 #[test]
-fn copies_to_lds() {
-    let copy = |bytes| {
-        move |[buffer, offset, pointer]: [Value; 3]| Op::CopyToLds {
-            buffer,
-            offset,
-            pointer,
-            unit: OffsetUnit::Elements,
-            scalar: None,
-            bytes,
-            cache: Cache::default(),
-        }
-    };
-    refused_op("a copy of 8 bytes a lane; allowed are 4 and 16", [BUFFER, U32, LDS], &[], copy(8));
-    refused_op("a copy to global<u32>; it needs a pointer to LDS", [BUFFER, U32, GLOBAL], &[], copy(4));
-    accepted_op([BUFFER, IDX, LDS], &[], copy(16));
-    refused("loads from buffer `out`, which is declared as only written", |ir| {
-        let (offset, pointer) = (ir.value(U32), ir.value(LDS));
-        ir.push(copy(4)([Value(1), offset, pointer]), &[]);
-    });
+fn stochastic_rounding() {
+    let round = |[a, random]: [Value; 2]| Op::ConvertStochastic(a, random);
+    let bf16 = Type::Scalar(Scalar::Bf16);
+    accepted_op([F32, U32], &[bf16], round);
+    accepted_op([F32X4, Type::Vector(Scalar::U32, 4)], &[Type::Vector(Scalar::F16, 4)], round);
+    refused_op("the random number is u32 where u32x4 is wanted", [F32X4, U32], &[Type::Vector(Scalar::F16, 4)], round);
+    refused_op(
+        "no stochastic rounding from f32 to f64; allowed are bf16 and f16",
+        [F32, U32],
+        &[Type::Scalar(Scalar::F64)],
+        round,
+    );
+    refused_op("`cvt_sr` of bf16; it is defined on f32", [bf16, U32], &[bf16], round);
 }
 
 #[test]
@@ -514,7 +285,8 @@ fn exchanges_between_lanes() {
         refused_op(&expected, [U32, U32], &[U32], shuffle(width));
     }
     refused_op("the lane is i32 where u32 is wanted", [U32, I32], &[U32], shuffle(32));
-    refused_op("the value is f32x4 where one element is wanted", [F32X4, U32], &[F32X4], shuffle(32));
+    accepted_op([F32X4, U32], &[F32X4], shuffle(32));
+    refused_op("the value is f32x4 where f32 is wanted", [F32X4, U32], &[F32], shuffle(32));
     let butterfly =
         |offset, width| move |[value]: [Value; 1]| Op::Butterfly { op: ButterflyOp::Add, value, offset, width };
     for offset in [0, 3, 16, 32] {
@@ -531,7 +303,12 @@ fn exchanges_between_lanes() {
         Op::Ballot(c)
     });
     refused_op("the result is u32 where u64 is wanted", [BOOL], &[U32], |[c]| Op::Ballot(c));
-    refused_op("the value is f32x4 where one element is wanted", [F32X4, U32], &[F32X4], |[v, l]| Op::ReadLane(v, l));
+    accepted_op([F32X4, U32], &[F32X4], |[v, l]| Op::ReadLane(v, l));
+    accepted_op([F32X4], &[F32X4], |[v]| Op::ReadFirstLane(v));
+    accepted_op([F32X4], &[F32X4], butterfly(8, 16));
+    refused_op("the lane is u32x2 where u32 is wanted", [F32, Type::Vector(Scalar::U32, 2)], &[F32], |[v, l]| {
+        Op::ReadLane(v, l)
+    });
     refused_op("`transpose8x8` of f32; it is defined on u32", [F32], &[F32], |[v]| Op::Transpose8x8(v));
     refused_op("the selector is i32 where u32 is wanted", [U32, U32, I32], &[U32], |[a, b, s]| Op::PermB32(a, b, s));
 }

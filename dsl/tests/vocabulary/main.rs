@@ -1,5 +1,7 @@
 //! Every operation has a method of the builder, and each method records the operation that its documentation names.
 
+mod memory;
+
 use std::collections::BTreeSet;
 
 use lathe_dsl::builder::{build, sched};
@@ -96,7 +98,9 @@ fn buffers<'k>(k: &'k Builder<'k>) {
     let i = k.thread_id(Axis::X);
     k.buffer_store(k.buffer_load::<f32>(x, i), x, Bytes(i));
     drop_value(k.buffer_atomic(AtomicOp::Add, k.constant(1.0f32), x, i, Scope::Device));
-    drop_value(k.make_buffer::<u32>(k.constant(4096u64), 64));
+    drop_value(k.buffer_atomic_cas(0.0, k.constant(1.0f32), x, i, Scope::Thread));
+    let made = k.make_buffer::<u32>(k.constant(4096u64), 64);
+    drop_value(k.s_buffer_load::<Vector<f32, 16>>(made, 0));
     k.copy_to_lds(x, i, k.lds::<f32>("landing", 256), 16);
 }
 
@@ -110,10 +114,28 @@ fn lanes<'k>(k: &'k Builder<'k>) {
     drop_value(k.perm_b32(lane, lane, 0x0706_0504));
 }
 
+fn vectors_across_lanes<'k>(k: &'k Builder<'k>) {
+    let lane = k.lane_id();
+    let row = k.vector([lane, lane + 1]);
+    drop_value((row.shuffle_xor(1, 32), row.butterfly([1], ButterflyOp::Add), row.uniform(), row.readlane(5)));
+    drop_value(k.lds_read_tr(k.lds::<bf16>("halves", 256)));
+    drop_value(k.lds_read_tr(k.lds::<i8>("bytes", 512)));
+    drop_value((k.lds_read_tr4(k.lds::<u32>("fours", 128)), k.lds_read_tr6(k.lds::<u32>("sixes", 256))));
+}
+
+fn stochastic_rounding<'k>(k: &'k Builder<'k>) {
+    let (lane, x) = (k.lane_id(), k.constant(1.5f32));
+    drop_value((x.cvt_sr_bf16(lane), x.cvt_sr_f16(lane), x.div_floor(3.0)));
+    let (lanes, xs) = (k.vector([lane, lane]), k.vector([x, x]));
+    drop_value((xs.cvt_sr_bf16(lanes), xs.cvt_sr_f16(lanes)));
+}
+
 fn scheduling<'k>(k: &'k Builder<'k>) {
     if k.chip().generation.is_gfx9() {
         k.s_waitcnt(Waitcnt::new().vmcnt(0).lgkmcnt(15).expcnt(7));
     }
+    k.asyncmark();
+    k.wait_asyncmark(31);
     k.s_sleep(127);
     k.s_setprio(3);
     k.sched_barrier(0);
@@ -130,7 +152,19 @@ fn control<'k>(k: &'k Builder<'k>) {
 }
 
 fn everything<'k>(k: &'k Builder<'k>) {
-    for part in [arithmetic, integers, data, pointers, buffers, lanes, scheduling, control] {
+    let parts = [
+        arithmetic,
+        integers,
+        data,
+        pointers,
+        buffers,
+        lanes,
+        vectors_across_lanes,
+        stochastic_rounding,
+        scheduling,
+        control,
+    ];
+    for part in parts {
         part(k);
     }
 }
@@ -254,39 +288,28 @@ fn data_and_vectors() {
 }
 
 #[test]
-fn memory_operations() {
+fn vectors_travel_whole() {
     records(
-        pointers,
+        vectors_across_lanes,
         &[
-            "lds_base",
-            "buffer_ptr",
-            "thread_id",
-            "ptr_add",
-            "ptr_to_int",
+            "lane_id",
             "add",
-            "int_to_ptr",
-            "ptr_load",
-            "ptr_add",
-            "ptr_store",
-            "ptr_cast",
-            "atomic_add",
-            "atomic_sub",
-            "atomic_min",
-            "atomic_max",
-            "atomic_xchg",
-            "atomic_and",
-            "atomic_or",
-            "atomic_xor",
-            "atomic_cas",
-            "fence",
-            "drain",
-            "barrier",
+            "vector",
+            "shuffle_xor",
+            "butterfly_add",
+            "readfirstlane",
+            "readlane",
+            "lds_base",
+            "lds_read_tr",
+            "lds_base",
+            "lds_read_tr",
+            "lds_base",
+            "lds_read_tr",
+            "lds_base",
+            "lds_read_tr",
         ],
     );
-    records(
-        buffers,
-        &["thread_id", "buffer_load", "buffer_store", "buffer_atomic", "make_buffer", "lds_base", "copy_to_lds"],
-    );
+    records(stochastic_rounding, &["lane_id", "cvt_sr", "cvt_sr", "div_floor", "vector", "vector", "cvt_sr", "cvt_sr"]);
 }
 
 #[test]
@@ -321,7 +344,10 @@ fn exchanges_between_lanes() {
 
 #[test]
 fn waits_and_hints() {
-    records(scheduling, &["s_waitcnt", "s_sleep", "s_setprio", "sched_barrier", "sched_group_barrier"]);
+    records(
+        scheduling,
+        &["s_waitcnt", "asyncmark", "wait_asyncmark", "s_sleep", "s_setprio", "sched_barrier", "sched_group_barrier"],
+    );
     let k = kernel(|k| {
         k.s_waitcnt(Waitcnt::new().vmcnt(0));
         k.sched_mfma(1);
@@ -431,85 +457,6 @@ fn a_mask_chooses_elements() {
     let text = body(&k);
     assert!(text.contains("boolx4 = cmp_lt"), "{text}");
     assert_eq!(text.matches("f32x4 = select").count(), 2, "{text}");
-}
-
-#[test]
-fn a_masked_access_prints_its_parts() {
-    let k = kernel(|k| {
-        let (x, t) = (k.buffer::<f32, InOut>(0), k.thread_id(Axis::X));
-        let live = t.lt(40);
-        let far = k.block_id(Axis::X) * 16;
-        let options = LoadOptions::new().mask(live, -1.0).soffset(far).cache(Cache::SYS.nontemporal());
-        let v = k.buffer_load_with::<f32>(x, t.to::<Idx>(), options);
-        k.buffer_store_with(v, x, Bytes(t * 4), StoreOptions::new().mask(live).soffset(far).cache(Cache::DEV));
-        drop_value(k.buffer_atomic_masked(AtomicOp::Max, v, x, 3, live, Scope::System));
-    });
-    let text = body(&k);
-    for wanted in [
-        "= buffer_load ",
-        " fill=%",
-        " coherence=system nontemporal=true",
-        " unit=bytes scalar=%",
-        " coherence=device",
-        "= buffer_atomic atomic_max, ",
-    ] {
-        assert!(text.contains(wanted), "{wanted} in\n{text}");
-    }
-    assert_eq!((text.matches(" mask=%").count(), text.matches(" scalar=%").count()), (3, 2), "{text}");
-}
-
-#[test]
-fn pointer_options_reach_the_operation() {
-    let k = kernel(|k| {
-        let p = k.constant(256u64).to_ptr::<u32>();
-        let v: V<Vector<u32, 4>> = k.ptr_load_with(p, Memory::new().align(16).nontemporal().volatile());
-        k.ptr_store_with(v.element(0), p, Memory::new().release(Scope::System));
-        drop_value(k.ptr_load_with::<u32>(p, Memory::new().acquire(Scope::Workgroup)));
-        drop_value(k.ptr_load_with::<u32>(p, Memory::new().relaxed(Scope::Wave)));
-        drop_value(k.ptr_load_with::<u32>(p, Memory::new().seq_cst(Scope::Device)));
-    });
-    let text = body(&k);
-    for wanted in [
-        "align=16 volatile=true nontemporal=true",
-        "order=release",
-        "order=acquire scope=workgroup",
-        "order=relaxed scope=wave",
-        "order=seq_cst scope=device",
-    ] {
-        assert!(text.contains(wanted), "{wanted} in\n{text}");
-    }
-}
-
-#[test]
-fn a_pointer_moves_by_any_integer() {
-    let k = kernel(|k| {
-        let p = k.lds::<f32>("a", 64);
-        let (lane, block) = (k.lane_id(), k.block_id(Axis::X));
-        drop_value(
-            p + 4 + 4u32 + 4i64 + 4u64 + Idx(4) + lane + block.to::<Idx>() + block.to::<i64>() + lane.to::<u64>(),
-        );
-    });
-    assert_eq!(names(&k).iter().filter(|n| **n == "ptr_add").count(), 9);
-}
-
-#[test]
-fn members_of_an_arena() {
-    let k = kernel(|k| {
-        let arena = k.lds_bytes("arena", 96, 32);
-        drop_value((arena.byte_offset::<u64>(64), arena.byte_offset::<u8>(8)));
-        drop_value(k.lds_aligned::<f32>("rows", 8, 128));
-    });
-    assert_eq!(names(&k), ["lds_base", "ptr_add", "ptr_cast", "ptr_add", "lds_base"]);
-    assert_eq!((k.lds[0].elem, k.lds[0].len, k.lds[0].align, k.lds[1].align), (Scalar::U8, 96, 32, 128));
-}
-
-#[test]
-fn addresses_from_memory_are_the_same_for_all() {
-    records(|k| drop_value(k.load_ptr64(k.buffer::<u64, In>(1), 3)), &["buffer_load", "readfirstlane"]);
-    records(
-        |k| drop_value(k.rsrc::<f32>(k.load_ptr64(k.buffer::<u64, In>(1).ptr(), k.block_id(Axis::X)))),
-        &["buffer_ptr", "block_id", "ptr_add", "ptr_load", "readfirstlane", "make_buffer"],
-    );
 }
 
 #[test]
