@@ -15,11 +15,30 @@ pub struct Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(location) = self.location {
-            write!(f, "{location}: ")?;
-        }
-        f.write_str(&self.message)
+        located(f, self.location, &self.message)
     }
+}
+
+/// Something about an accepted kernel that its author should know.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Warning {
+    /// The author's call that it is about, where there is one.
+    pub location: Option<Location>,
+    /// What was found, and what to do.
+    pub message: String,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        located(f, self.location, &self.message)
+    }
+}
+
+fn located(f: &mut fmt::Formatter<'_>, location: Option<Location>, message: &str) -> fmt::Result {
+    if let Some(location) = location {
+        write!(f, "{location}: ")?;
+    }
+    f.write_str(message)
 }
 
 /// A build-key value that is not allowed: what was given and what is.

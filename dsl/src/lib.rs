@@ -53,10 +53,11 @@ pub mod kernel;
 pub mod math;
 pub mod numerics;
 pub mod target;
+pub mod uniform;
 pub mod verify;
 
 pub use builder::{Builder, V, Vector};
-pub use error::{Error, Refusal};
+pub use error::{Error, Refusal, Warning};
 pub use kernel::{Kernel, trace};
 pub use target::{Arch, Target};
 

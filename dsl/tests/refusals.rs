@@ -256,3 +256,49 @@ fn options_that_the_verifier_refuses_at_the_authors_call() {
         k.ptr_store(k.constant(1.0f32), k.buffer::<f32, lathe_dsl::kernel::In>(0).ptr() + 3)
     });
 }
+
+#[test]
+fn a_loop_in_rust_that_makes_too_many_operations() {
+    let warnings = |k: Kernel| verify(&k, Target::GFX950).unwrap();
+    let kernel = |rounds: u32| {
+        build("k", Target::GFX950, LAUNCH, vec![], |k| {
+            (0..rounds).fold(k.thread_id(Axis::X), |x, _| x + 1);
+        })
+        .unwrap()
+    };
+    assert_eq!(warnings(kernel(9_998)), []);
+    let [warning] = &warnings(kernel(9_999))[..] else { panic!("one warning") };
+    assert!(warning.location.is_some_and(|l| l.file == file!()), "{warning}");
+    let message = "10001 operations to compile, more than 10000: this place alone was traced 10000 times; a loop in Rust is \
+                   unrolled while the kernel is traced, `for_range` is not";
+    assert_eq!(warning.message, message);
+    // Each at a place of its own.
+    let mut kernel = kernel(9_999);
+    for (i, location) in kernel.locations.iter_mut().enumerate() {
+        location.line = i as u32;
+    }
+    let [warning] = &warnings(kernel)[..] else { panic!("one warning") };
+    let message =
+        "10001 operations to compile, more than 10000; use `for_range` for what repeats, or make it several kernels";
+    assert_eq!(warning.to_string(), message);
+}
+
+#[test]
+fn control_flow_after_an_early_exit() {
+    let expected = "{at}: `barrier` in control flow that differs between lanes of a wave: ";
+    let message = traced(LAUNCH, vec![], |k| {
+        k.exit_if(k.thread_id(Axis::X).ge(40));
+        k.barrier();
+    });
+    let message = message.unwrap_err();
+    let (_, rest) = message.split_once(": ").unwrap();
+    assert!(format!("{{at}}: {rest}").starts_with(expected), "{message}");
+    // The exit is named, and what it depends on.
+    assert_eq!(rest.matches(file!()).count(), 2, "{message}");
+    // Whole workgroups leave together.
+    traced(LAUNCH, vec![], |k| {
+        k.exit_if(k.block_id(Axis::X).ge(40));
+        k.barrier();
+    })
+    .unwrap();
+}

@@ -1,9 +1,9 @@
 //! Exchanges between the lanes of a wave.
 
 use super::Builder;
-use super::element::{Data, Numeric, Plain};
+use super::element::{Data, Element, Numeric, Plain};
 use super::value::{Operand, V};
-use crate::ir::{ButterflyOp, Op, ShuffleOp};
+use crate::ir::{ButterflyOp, Op, Scope, ShuffleOp};
 
 macro_rules! shuffle {
     ($($(#[$meta:meta])* $name:ident = $op:ident;)*) => {$(
@@ -77,6 +77,27 @@ impl<'k, T: Data + Numeric> V<'k, T> {
             v = self.k.emit(Op::Butterfly { op, value: v.id, offset, width });
         }
         v
+    }
+}
+
+impl<'k, T: Element> V<'k, T> {
+    /// Itself, with the promise that all threads of the wave or the workgroup that come here together hold the same value: for
+    /// control flow by what was loaded from memory that the kernel writes, which the verifier cannot see to be uniform. A broken
+    /// promise is reported on `cpu`, undefined elsewhere. Other scopes are refused.
+    ///
+    /// ```
+    /// # use lathe_dsl::prelude::*;
+    /// # lathe_dsl::builder::build("k", Target::GFX950, Launch::linear(1, 256), vec![], |k| {
+    /// let next = k.lds::<u32>("next", 1);
+    /// k.if_(k.thread_id(Axis::X).eq(0), || k.ptr_store(k.constant(7u32), next));
+    /// k.barrier();
+    /// let item = k.ptr_load::<u32>(next).assume_uniform(Scope::Workgroup);
+    /// k.if_(item.lt(8), || k.barrier());
+    /// # }).unwrap();
+    /// ```
+    #[track_caller]
+    pub fn assume_uniform(self, scope: Scope) -> Self {
+        self.k.emit(Op::AssumeUniform { value: self.id, scope })
     }
 }
 

@@ -225,7 +225,9 @@ impl Facts {
             Op::LaneId => first(kernel.wave.min(kernel.launch.block_threads())),
             Op::Ballot(_) => Some(Fact::range(0, (1i128 << kernel.wave.min(64)) - 1)),
             Op::Select { on_true, on_false, .. } => Some(self.get(*on_true).join(self.get(*on_false))),
-            Op::Expect { condition: a, .. } | Op::ReadFirstLane(a) => Some(self.get(*a)),
+            Op::Expect { condition: a, .. } | Op::ReadFirstLane(a) | Op::AssumeUniform { value: a, .. } => {
+                Some(self.get(*a))
+            }
             Op::Convert(a) => {
                 let from = kernel.ty(*a).scalar();
                 let f = self.get(*a);

@@ -75,6 +75,7 @@ impl Op {
             | Self::Butterfly { .. }
             | Self::Ballot(_)
             | Self::ReadFirstLane(_)
+            | Self::AssumeUniform { .. }
             | Self::ReadLane(..)
             | Self::Transpose8x8(_) => OpKind::Lanes,
             Self::Barrier

@@ -816,6 +816,15 @@ ops! {
         } = "expect", "c.expect(likely)", "llvm.expect", Class::BOOL, "(c: bool) -> bool", BITS;
         /// Promises that the condition holds. A broken promise is reported on `cpu`, undefined elsewhere.
         Assume(condition: Value) = "assume", "k.assume(c)", "llvm.assume", Class::BOOL, "(c: bool)", Agreement::None;
+        /// Its operand, of which the author promises that all threads of the scope that come here together hold the same one.
+        /// The verifier, which cannot see that of what is loaded from memory that the kernel writes, then takes it for uniform.
+        /// A broken promise is reported on `cpu`, undefined elsewhere.
+        AssumeUniform {
+            /// What is the same.
+            value: Value,
+            /// `wave` or `workgroup`.
+            scope: Scope,
+        } = "assume_uniform", "v.assume_uniform(scope)", "", Class::ALL, "(v: T) -> T", BITS;
         /// Inline assembly or raw intrinsics, one form a kind of target, with their meaning: a region that computes the same
         /// from the same operands. `cpu`, and targets that no form fits, run the region.
         Native {

@@ -1,16 +1,23 @@
 //! Accepts or refuses a kernel. What passes here means something on every device, and no code generator checks it again.
 
+mod budget;
 mod lacks;
+mod lds;
 mod memory;
 mod origins;
+mod places;
 mod regions;
 mod rules;
+mod together;
 
-use crate::error::Refusal;
+use crate::error::{Refusal, Warning};
+use crate::facts::Facts;
 use crate::ir::{
-    Block, Inst, Kernel, LdsArray, MAX_ARGUMENT_BYTES, MAX_BUFFER_BYTES, Op, ParamKind, Scalar, Type, Value,
+    Block, Inst, Kernel, LdsArray, Location, MAX_ARGUMENT_BYTES, MAX_BUFFER_BYTES, Op, ParamKind, Scalar, Type, Value,
 };
 use crate::target::Target;
+use crate::uniform::Uniformity;
+pub use budget::OP_BUDGET;
 pub use lacks::lacks;
 use origins::Origins;
 
@@ -29,11 +36,13 @@ pub const MAX_ACCESS: u32 = 16;
 /// Oldest mark that [`Op::WaitAsyncMark`] can name.
 pub const MAX_MARK: u32 = 31;
 
-/// Checks types, definitions before uses, launch shape, LDS size and buffer extents of `kernel` for `target`.
+/// Checks `kernel` for `target`: types, definitions before uses, launch shape, sizes; that barriers and exchanges between
+/// lanes stand where the threads they are about come together; that no access is provably misplaced, misaligned or of LDS that
+/// nothing was stored to. An accepted kernel may come with warnings.
 ///
 /// # Errors
 /// The first thing wrong, with the location of the author's call.
-pub fn verify(kernel: &Kernel, target: Target) -> Result<(), Refusal> {
+pub fn verify(kernel: &Kernel, target: Target) -> Result<Vec<Warning>, Refusal> {
     whole(kernel, target).map_err(|message| Refusal { location: None, message })?;
     let values = kernel.values.len();
     let mut scope = Scope {
@@ -48,7 +57,12 @@ pub fn verify(kernel: &Kernel, target: Target) -> Result<(), Refusal> {
     for i in 0..kernel.params.len() {
         scope.defined[i] = true;
     }
-    scope.block(&kernel.body, &[])
+    scope.block(&kernel.body, &[], None)?;
+    let facts = Facts::of(kernel);
+    together::check(kernel, &Uniformity::of(kernel, &facts))?;
+    places::check(kernel, &facts)?;
+    lds::check(kernel)?;
+    Ok(budget::check(kernel, &facts))
 }
 
 /// What does not belong to one operation.
@@ -180,9 +194,9 @@ impl Scope<'_> {
         }
     }
 
-    /// Checks a block and forgets what it defined.
-    fn block(&mut self, block: &Block, yields: &[Type]) -> Result<(), Refusal> {
-        let unlocated = |message| Refusal { location: None, message };
+    /// Checks a block and forgets what it defined. `around`: the operation that it is a region of.
+    fn block(&mut self, block: &Block, yields: &[Type], around: Option<Location>) -> Result<(), Refusal> {
+        let unlocated = |message| Refusal { location: around, message };
         for p in &block.params {
             self.define(*p).map_err(unlocated)?;
         }
@@ -199,7 +213,7 @@ impl Scope<'_> {
                 self.constants[r.index()] |= matches!(inst.op, Op::Const(_));
             }
         }
-        let location = block.insts.last().map(|i| self.kernel.location(i.number));
+        let location = block.insts.last().map(|i| self.kernel.location(i.number)).or(around);
         let refuse = |message| Refusal { location, message };
         let given = block.yields.iter().map(|v| self.ty(*v)).collect::<Result<Vec<_>, _>>().map_err(refuse)?;
         if given != yields {
@@ -236,10 +250,10 @@ impl Scope<'_> {
             if isolated {
                 let outside = std::mem::replace(&mut self.defined, self.constants.clone());
                 let sealed = self.sealed.replace(outside);
-                self.block(region.block, &region.yields)?;
+                self.block(region.block, &region.yields, Some(location))?;
                 self.defined = std::mem::replace(&mut self.sealed, sealed).unwrap_or_default();
             } else {
-                self.block(region.block, &region.yields)?;
+                self.block(region.block, &region.yields, Some(location))?;
             }
         }
         self.depth -= 1;

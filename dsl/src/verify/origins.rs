@@ -1,6 +1,6 @@
-//! Which buffer parameters a pointer can come from.
+//! Which buffer parameters and LDS arrays a pointer can come from.
 
-use crate::ir::{Access, Block, Kernel, Op, ParamKind, Value};
+use crate::ir::{Access, Block, Kernel, Op, ParamKind, Space, Type, Value};
 
 /// For every value, buffer parameters that it may be an address in and that not everything may be done to: one that is only
 /// read and one that is only written stand for all others of their kind.
@@ -19,6 +19,45 @@ impl Origins {
     /// Parameters whose declarations restrict accesses through `v`.
     pub(super) fn restricting(&self, v: Value) -> impl Iterator<Item = Value> {
         self.restricting.iter().filter_map(move |of| of.get(v.index()).copied().flatten())
+    }
+}
+
+/// The LDS arrays that a value can point into.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Arrays {
+    None,
+    /// By number.
+    One(u32),
+    /// Several, or nobody knows which: its address was an integer.
+    Any,
+}
+
+impl Arrays {
+    /// For every value.
+    pub(super) fn of(kernel: &Kernel) -> Vec<Self> {
+        let flow = Flow::of(kernel);
+        let mut arrays = vec![Self::None; kernel.values.len()];
+        let mut open = vec![];
+        kernel.walk(&mut |inst| {
+            let [result] = inst.results[..] else { return };
+            match inst.op {
+                Op::LdsBase(array) => open.push((result, Self::One(array))),
+                Op::IntToPtr(_) if matches!(kernel.ty(result), Type::Ptr(Space::Lds, _)) => {
+                    open.push((result, Self::Any));
+                }
+                _ => {}
+            }
+        });
+        // Each value rises at most twice.
+        while let Some((v, with)) = open.pop() {
+            let was = arrays[v.index()];
+            let now = if was == Self::None || was == with { with } else { Self::Any };
+            if now != was {
+                arrays[v.index()] = now;
+                open.extend(flow.to[v.index()].iter().map(|to| (*to, now)));
+            }
+        }
+        arrays
     }
 }
 

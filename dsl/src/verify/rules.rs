@@ -3,7 +3,7 @@
 
 use super::memory::{Does, Place, accessible, address_of, how, scalar_loadable, through};
 use super::{MAX_MARK, MAX_VECTOR, Scope, lacks};
-use crate::ir::{AtomicKind, Class, Inst, Op, Order, Scalar, Space, Type};
+use crate::ir::{AtomicKind, Class, Inst, Op, Order, Scalar, Scope as Threads, Space, Type};
 
 /// Bits of the instruction classes that AMD's scheduler knows.
 const SCHED_CLASSES: u32 = 0x7FF;
@@ -392,6 +392,14 @@ impl Scope<'_> {
             Op::Assume(_) => {
                 nothing()?;
                 same(Type::BOOL, "the condition", operands[0])
+            }
+            Op::AssumeUniform { scope, .. } => {
+                scalar("the value", operands[0])?;
+                keeps()?;
+                if !matches!(scope, Threads::Wave | Threads::Workgroup) {
+                    return Err(format!("a value the same for the scope {scope}; allowed are wave and workgroup"));
+                }
+                Ok(())
             }
             Op::If { .. } => same(Type::BOOL, "the condition", operands[0]),
             Op::For { step, .. } => {

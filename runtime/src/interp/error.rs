@@ -203,6 +203,12 @@ pub enum FaultKind {
         /// What it is.
         what: &'static str,
     },
+    /// A value that must be the same in all waves of the workgroup that come to the same operation is not.
+    #[error("{what} differs between waves of the workgroup")]
+    NotUniformInWorkgroup {
+        /// What it is.
+        what: &'static str,
+    },
     /// Integer division or remainder by zero.
     #[error("integer division by zero")]
     DivisionByZero,

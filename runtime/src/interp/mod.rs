@@ -17,6 +17,7 @@ mod lanes;
 mod lds;
 mod memory;
 mod program;
+mod promises;
 mod registers;
 mod rows;
 mod schedule;

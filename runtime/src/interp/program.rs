@@ -124,6 +124,8 @@ instrs! {
         /// Elements of `bits` bits, of the `n` rows of `row` bits that a lane has, dealt out among 16 lanes.
         Deal { dst, a; bits: u32, row: u32, n: u32 }
         Assume { condition }
+        /// Holds that `a` is the same in all active lanes; with `workgroup`, in all waves that come here for the same time.
+        Agree { a; class: Class, workgroup: bool }
         /// Pointer to the start of LDS array `array`; see [`super::lds`] for its form.
         LdsBase { dst; array: u32 }
         /// Byte of LDS that an LDS pointer points to.

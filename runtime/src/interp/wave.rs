@@ -15,6 +15,7 @@ use super::lanes;
 use super::lds::{self, Lds};
 use super::memory::GlobalBuffer;
 use super::program::{Class, Instr, Pc, Program, Width, opened_around};
+use super::promises::Promises;
 use super::rows::{Raised, Regs, Row, all_lanes, lanes_where};
 use super::step;
 use super::watch::{self, Step, Watch};
@@ -32,6 +33,7 @@ pub(super) struct Context<'a> {
     /// What pointers reach.
     pub(super) allocations: &'a Allocations<'a>,
     pub(super) lds: &'a mut Lds,
+    pub(super) promises: &'a mut Promises,
     pub(super) findings: &'a mut Findings,
     /// If anything is checked.
     pub(super) watch: Option<&'a mut Watch>,
@@ -349,6 +351,27 @@ impl<const W: usize> Wave<W> {
                     by_class!(class, lanes::partner(regs, (offset, width), dst, a, n, mask))
                 }
                 Instr::Transpose { dst, a } => lanes::transpose(regs, dst, a, mask),
+                Instr::Agree { a, class, workgroup } => {
+                    let what = "value of `assume_uniform`";
+                    let agreed = match class {
+                        Class::R32 => lanes::uniform(&regs.r32[a as usize], mask, what),
+                        Class::R64 => lanes::uniform(&regs.r64[a as usize], mask, what),
+                    };
+                    match agreed {
+                        Ok(()) if workgroup => {
+                            let first = mask.trailing_zeros() as usize % W;
+                            let bits = match class {
+                                Class::R32 => u64::from(regs.r32[a as usize][first]),
+                                Class::R64 => regs.r64[a as usize][first],
+                            };
+                            match cx.promises.keep(pc, self.index, bits) {
+                                true => Ok(()),
+                                false => Err(Raised::new(first, FaultKind::NotUniformInWorkgroup { what })),
+                            }
+                        }
+                        other => other,
+                    }
+                }
                 Instr::Deal { dst, a, bits, row, n } => lanes::deal(regs, (bits, row, n), dst, a, mask),
                 Instr::Assume { condition } => {
                     let broken = mask & !lanes_where(&regs.r32[condition as usize], |c| c != 0);

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use super::error::Fault;
 use super::lds::Lds;
 use super::program::{Instr, Program};
+use super::promises::Promises;
 use super::schedule::{Group, Progress};
 use super::watch::{Checks, Watch};
 use super::wave::Context;
@@ -19,6 +20,7 @@ struct Resident<const W: usize> {
     group: Group<W>,
     lds: Lds,
     watch: Option<Watch>,
+    promises: Promises,
 }
 
 /// Workgroups that one host thread may have begun: those that wait for others stay while those run.
@@ -53,6 +55,7 @@ pub(super) fn worker<const W: usize>(shared: &Shared<'_>, code: &[Instr<W>]) -> 
                 group: Group::new(program),
                 lds: Lds::new(program),
                 watch: shared.monitor.as_ref().map(|monitor| Watch::new(program, monitor)),
+                promises: Promises::new(program),
             });
             next.number = number;
             next.group.start(number, shared.options.seed);
@@ -63,6 +66,7 @@ pub(super) fn worker<const W: usize>(shared: &Shared<'_>, code: &[Instr<W>]) -> 
             if let Some(waits) = shared.monitor.as_ref().and_then(|m| m.waits()) {
                 waits.begin();
             }
+            next.promises.reset();
             residents.push(next);
             residents.len() - 1
         } else if residents.is_empty() {
@@ -125,6 +129,7 @@ fn run<const W: usize>(
         block_number: number,
         allocations: &shared.allocations,
         lds: &mut resident.lds,
+        promises: &mut resident.promises,
         findings: &mut outcome.findings,
         watch: resident.watch.as_mut(),
         strict_bounds: shared.options.strict_bounds,

@@ -1,6 +1,6 @@
 //! Operations across lanes, and what is said to the wave.
 
-use lathe_dsl::ir::{Inst, Op, Scalar, Type};
+use lathe_dsl::ir::{Inst, Op, Scalar, Scope, Type};
 
 use super::super::error::Error;
 use super::super::program::Instr;
@@ -62,6 +62,13 @@ impl<const W: usize> Flattener<'_, W> {
                 let a = self.typed(value, ty)?;
                 let dst = self.define(v)?;
                 self.emit(Instr::Transpose { dst, a });
+            }
+            Op::AssumeUniform { value, scope } => {
+                self.require(matches!(ty, Type::Scalar(_)), || format!("`assume_uniform` of {ty}"))?;
+                let a = self.typed(value, ty)?;
+                self.emit(Instr::Agree { a, class, workgroup: scope != Scope::Wave });
+                let dst = self.define(v)?;
+                self.emit(Instr::Move { dst, a, class, n, masked: false });
             }
             ref op => return self.malformed(format!("`{}` is no operation across lanes", op.def().name)),
         }

@@ -148,6 +148,7 @@ pub(in super::super) fn observe<'m, const W: usize>(
         | Instr::Transpose { .. }
         | Instr::Deal { .. }
         | Instr::Assume { .. }
+        | Instr::Agree { .. }
         | Instr::LdsBase { .. }
         | Instr::LdsAddress { .. }
         | Instr::LdsPointer { .. }

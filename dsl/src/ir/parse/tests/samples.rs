@@ -105,6 +105,9 @@ fn plain(all: &mut Vec<(Op, Vec<Type>)>) {
     f32(Op::Opaque(A));
     f32(Op::Expect { condition: A, likely: true });
     f32(Op::Expect { condition: A, likely: false });
+    for scope in [Scope::Wave, Scope::Workgroup] {
+        f32(Op::AssumeUniform { value: A, scope });
+    }
     let mut void = |op| all.push((op, vec![]));
     void(Op::SWaitcnt { vmcnt: None, lgkmcnt: None, expcnt: None });
     void(Op::SWaitcnt { vmcnt: Some(0), lgkmcnt: None, expcnt: Some(7) });

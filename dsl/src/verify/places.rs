@@ -1,0 +1,209 @@
+//! Accesses that provably go wrong wherever they run: outside their LDS array or buffer, or misaligned.
+
+use crate::error::Refusal;
+use crate::facts::{ByteRange, Fact, Facts, buffer_extent};
+use crate::ir::{Block, Inst, Kernel, Memory, Op, Order, ParamKind, Type, Value};
+
+/// Refuses accesses whose place is known well enough to be wrong.
+pub(super) fn check(kernel: &Kernel, facts: &Facts) -> Result<(), Refusal> {
+    let mut walk = Walk { kernel, facts, places: vec![None; kernel.values.len()] };
+    walk.block(&kernel.body)
+}
+
+/// What a pointer points into.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Root {
+    /// An LDS array.
+    Lds(u32),
+    /// The buffer that a parameter is.
+    Param(u32),
+}
+
+/// Where a pointer points: `fixed` bytes, and a distance of `min` to `max` bytes that is a multiple of `2^zeros`, behind the
+/// root's start.
+#[derive(Clone, Copy)]
+struct Place {
+    root: Root,
+    fixed: i128,
+    min: i128,
+    max: i128,
+    zeros: u32,
+}
+
+impl Place {
+    fn start(root: Root) -> Self {
+        Self { root, fixed: 0, min: 0, max: 0, zeros: u32::MAX }
+    }
+
+    /// So many elements of `bytes` bytes further.
+    fn advanced(self, count: Fact, bytes: u32) -> Self {
+        let size = i128::from(bytes);
+        match count.single() {
+            Some(n) => Self { fixed: self.fixed + n * size, ..self },
+            None => Self {
+                min: self.min + count.min * size,
+                max: self.max + count.max * size,
+                zeros: self.zeros.min(count.zeros + bytes.trailing_zeros()),
+                ..self
+            },
+        }
+    }
+
+    /// Whether it surely is no multiple of `align` bytes, if its root is.
+    fn is_misaligned(&self, align: u32) -> bool {
+        self.zeros >= align.trailing_zeros() && self.fixed.rem_euclid(align.into()) != 0
+    }
+}
+
+struct Walk<'k> {
+    kernel: &'k Kernel,
+    facts: &'k Facts,
+    /// By value: where pointers point, if that is known.
+    places: Vec<Option<Place>>,
+}
+
+impl Walk<'_> {
+    fn block(&mut self, block: &Block) -> Result<(), Refusal> {
+        for inst in &block.insts {
+            self.inst(inst)
+                .map_err(|message| Refusal { location: Some(self.kernel.location(inst.number)), message })?;
+            for region in inst.op.blocks() {
+                if let Op::Native { args, .. } = &inst.op {
+                    for (p, a) in region.params.iter().zip(args) {
+                        self.places[p.index()] = self.places[a.index()];
+                    }
+                }
+                self.block(region)?;
+            }
+            if let [result] = inst.results[..] {
+                self.places[result.index()] = self.made(&inst.op);
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the pointer points that an operation makes.
+    fn made(&self, op: &Op) -> Option<Place> {
+        let place = |v: &Value| self.places[v.index()];
+        match op {
+            Op::LdsBase(array) => Some(Place::start(Root::Lds(*array))),
+            Op::BufferPtr(buffer) => Some(Place::start(Root::Param(buffer.0))),
+            Op::PtrCast(p) => place(p),
+            Op::PtrAdd(p, n) => Some(place(p)?.advanced(self.facts.get(*n), self.kernel.ty(*p).scalar().bytes())),
+            _ => None,
+        }
+    }
+
+    fn inst(&self, inst: &Inst) -> Result<(), String> {
+        let name = inst.op.def().name;
+        let result = || inst.results.first().map(|r| self.kernel.ty(*r));
+        match &inst.op {
+            Op::PtrLoad { pointer, memory } => self.pointed(name, *pointer, result(), memory),
+            Op::PtrStore { value, pointer, memory } => {
+                self.pointed(name, *pointer, Some(self.kernel.ty(*value)), memory)
+            }
+            Op::AtomicRmw { pointer, value, order, .. } | Op::AtomicCas { pointer, value, order, .. } => {
+                self.pointed(name, *pointer, Some(self.kernel.ty(*value)), &Memory { order: *order, ..Memory::new() })
+            }
+            Op::BufferLoad { buffer, offset, unit, scalar, mask: None, .. } => match result() {
+                Some(data) => {
+                    let range = self.facts.byte_range(*offset, *unit, data);
+                    self.in_buffer(name, *buffer, range, *scalar, data.bytes())
+                }
+                None => Ok(()),
+            },
+            Op::BufferStore { value, buffer, offset, unit, scalar, mask: None, .. } => {
+                let data = self.kernel.ty(*value);
+                self.in_buffer(name, *buffer, self.facts.byte_range(*offset, *unit, data), *scalar, data.bytes())
+            }
+            Op::BufferAtomic { value, buffer, offset, unit, mask: None, .. } => {
+                let data = self.kernel.ty(*value);
+                self.in_buffer(name, *buffer, self.facts.byte_range(*offset, *unit, data), None, data.bytes())
+            }
+            Op::CopyToLds { buffer, offset, pointer, unit, scalar, bytes, .. } => {
+                let elem = Type::Scalar(self.kernel.ty(*pointer).scalar());
+                let range = self.facts.byte_range(*offset, *unit, elem);
+                self.in_buffer(name, *buffer, range, *scalar, *bytes)?;
+                self.in_lds(name, *pointer, *bytes)?;
+                self.aligned(name, *pointer, *bytes)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// An access of `data` through a pointer.
+    fn pointed(&self, name: &str, pointer: Value, data: Option<Type>, memory: &Memory) -> Result<(), String> {
+        let Some(data) = data else { return Ok(()) };
+        self.in_lds(name, pointer, data.bytes())?;
+        let own = if memory.order == Order::Plain { data.scalar().bytes() } else { data.bytes() };
+        self.aligned(name, pointer, memory.align.unwrap_or(own))
+    }
+
+    fn in_lds(&self, name: &str, pointer: Value, bytes: u32) -> Result<(), String> {
+        let Some(place @ Place { root: Root::Lds(array), .. }) = self.places[pointer.index()] else { return Ok(()) };
+        let Some(array) = self.kernel.lds.get(array as usize) else { return Ok(()) };
+        let size = i128::from(array.len) * i128::from(array.elem.bytes());
+        let (first, last) = (place.fixed + place.min, place.fixed + place.max);
+        if last >= 0 && first + i128::from(bytes) <= size {
+            return Ok(());
+        }
+        let (at, name_of) = (places(first, last), array.name);
+        Err(format!(
+            "`{name}` of {bytes} bytes at {at} of LDS array `{name_of}`, which has {size} bytes; make the array larger or the \
+             index smaller"
+        ))
+    }
+
+    fn aligned(&self, name: &str, pointer: Value, align: u32) -> Result<(), String> {
+        let Some(place) = self.places[pointer.index()] else { return Ok(()) };
+        let (what, start) = match place.root {
+            Root::Lds(array) => match self.kernel.lds.get(array as usize) {
+                Some(array) => (format!("LDS array `{}`", array.name), array.align),
+                None => return Ok(()),
+            },
+            Root::Param(param) => match self.kernel.params.get(param as usize).map(|p| (p.name, p.kind)) {
+                Some((name, ParamKind::Buffer { align, .. })) => (format!("buffer `{name}`"), align),
+                _ => return Ok(()),
+            },
+        };
+        // Beyond the alignment of the start nothing is known.
+        let known = align.min(start);
+        if !place.is_misaligned(known) {
+            return Ok(());
+        }
+        let rest = place.fixed.rem_euclid(known.into());
+        Err(format!(
+            "`{name}` aligned to {align} bytes at a multiple of {known} bytes plus {rest} of {what}; promise no more than the \
+             place keeps by `align`, or move it"
+        ))
+    }
+
+    /// A buffer access that begins in `range`, without its scalar offset.
+    fn in_buffer(
+        &self,
+        name: &str,
+        buffer: Value,
+        range: ByteRange,
+        scalar: Option<Value>,
+        bytes: u32,
+    ) -> Result<(), String> {
+        let Some(size) = buffer_extent(self.kernel, buffer).map(i128::from) else { return Ok(()) };
+        let whole = scalar.map_or(range, |s| range.plus(self.facts.get(s)));
+        // What is empty may be so by the build key.
+        if size == 0 || (range.max >= 0 && whole.min + i128::from(bytes) <= size) {
+            return Ok(());
+        }
+        // A scalar offset brings no access back that begins before the buffer.
+        let at = if range.max < 0 { places(range.min, range.max) } else { places(whole.min, whole.max) };
+        let buffer = self.kernel.params[buffer.index()].name;
+        Err(format!(
+            "`{name}` of {bytes} bytes at {at} of buffer `{buffer}`, which has {size} bytes, whatever thread it is; it would \
+             never touch the buffer: make the offset smaller, or mask the access"
+        ))
+    }
+}
+
+/// The bytes where an access may begin.
+fn places(first: i128, last: i128) -> String {
+    if first == last { format!("byte {first}") } else { format!("bytes {first} to {last}") }
+}
