@@ -647,3 +647,35 @@ fn wrong_text_files_and_arguments_are_one_line_and_status_2() {
     interp(&["x"], &["NAME=VALUE"]);
     wrong(&["interp", &file, "--threads", "0"], &["--threads"]);
 }
+
+#[test]
+fn checks_are_chosen() {
+    let folder = Folder::new();
+    // All threads store to one element; in the second kernel, 0 · inf besides.
+    let race = folder.file("race.kir", &DOUBLE.replace("buffer_store %r, %y, %i", "buffer_store %r, %y, %n"));
+    let interp = |file: &str, x: &str, extra: &[&str]| {
+        let args = ["interp", file, "--arg", x, "--arg", "n=3", "--threads", "1"];
+        lathe(&[&args, extra].concat())
+    };
+    for extra in [&[][..], &["--checks", "races"], &["--checks", "default"], &["--checks", "all"]] {
+        let out = interp(&race, "x=iota", extra);
+        assert_eq!(out.status.code(), Some(1));
+        let wanted = "race.kir:11:3: write to buffer `y` at byte 12 races with the write at ";
+        assert!(text(&out.stdout).contains(wanted), "{}", text(&out.stdout));
+    }
+    for extra in ["none", "waits", "waits,nan"] {
+        let out = interp(&race, "x=iota", &["--checks", extra]);
+        assert!(out.status.success(), "{extra}: {}", text(&out.stdout));
+    }
+    let nan = folder.file("nan.kir", &DOUBLE.replace("add %v, %v", "sub %v, %v"));
+    let input = format!("x=inf{}", ",1.0".repeat(63));
+    assert!(interp(&nan, &input, &[]).status.success());
+    let out = interp(&nan, &input, &["--checks", "nan"]);
+    assert!(text(&out.stdout).contains("nan.kir:9:3: a NaN (f32) made of operands that are none"), "{out:?}");
+    assert_eq!(out.status.code(), Some(1));
+
+    wrong(&["interp", &race, "--checks", "racing"], &["unknown check `racing`", "races, waits, nan"]);
+    let run = ["run", "mla_combine", "--set", "ranks=1", "--checks", "races"];
+    assert!(lathe(&run).status.success());
+    wrong(&[&run[..], &["--device", "gcn:gfx950"]].concat(), &["--checks is for device `cpu`", "`gcn:gfx950`"]);
+}

@@ -10,6 +10,7 @@ use crate::device::{Cpu, CpuOptions, Device};
 #[cfg(feature = "jit")]
 use crate::device::{Cuda, Gcn};
 use crate::error::Error;
+use crate::interp::Checks;
 #[cfg(feature = "jit")]
 use crate::jit::Llvm;
 use crate::jit::{Compiler, Interpreter, Jit};
@@ -40,7 +41,7 @@ enum Opened {
     Executes(Arc<dyn Device>),
 }
 
-fn open(name: &str, seed: Option<u64>) -> Result<Opened, Error> {
+fn open(name: &str, seed: Option<u64>, checks: Checks) -> Result<Opened, Error> {
     let unknown = || Error::UnknownDevice { given: name.to_owned(), known: known() };
     let (kind, chip) = name.split_once(':').map_or((name, None), |(k, c)| (k, Some(c)));
     #[cfg(feature = "jit")]
@@ -50,7 +51,10 @@ fn open(name: &str, seed: Option<u64>) -> Result<Opened, Error> {
     }
     let target = chip.unwrap_or("gfx950").parse::<Target>().map_err(|_| unknown())?;
     match kind {
-        "cpu" => Ok(Opened::Interprets(Arc::new(Cpu::new(target, CpuOptions { seed, ..CpuOptions::default() })))),
+        "cpu" => {
+            let options = CpuOptions { seed, checks, ..CpuOptions::default() };
+            Ok(Opened::Interprets(Arc::new(Cpu::new(target, options))))
+        }
         #[cfg(feature = "jit")]
         "gcn" if chip.is_some() && target == Target::GFX950 => Ok(Opened::Executes(Arc::new(Gcn::new(target, seed)))),
         _ => Err(unknown()),
@@ -66,20 +70,27 @@ impl Engine {
     /// # Errors
     /// [`Error::UnknownDevice`], listing what there is; [`Error::NoDevice`] where this machine has none.
     pub fn open(name: &str, seed: Option<u64>) -> Result<Self, Error> {
-        match open(name, seed)? {
+        match open(name, seed, Checks::default())? {
             Opened::Interprets(device) => Ok(Self { device, jit: Jit::new(Interpreter) }),
             #[cfg(feature = "jit")]
             Opened::Executes(device) => Ok(Self { device, jit: Jit::new(Llvm::default()) }),
         }
     }
 
-    /// As [`Engine::open`]; where the device runs machine code, `llvm` makes it and `cache` keeps it.
+    /// As [`Engine::open`]; where the device interprets, it makes `checks`; where it runs machine code, `llvm` makes it and
+    /// `cache` keeps it.
     ///
     /// # Errors
     /// As [`Engine::open`].
     #[cfg(feature = "jit")]
-    pub fn open_with(name: &str, seed: Option<u64>, llvm: Llvm, cache: Option<Arc<DiskCache>>) -> Result<Self, Error> {
-        match open(name, seed)? {
+    pub fn open_with(
+        name: &str,
+        seed: Option<u64>,
+        checks: Checks,
+        llvm: Llvm,
+        cache: Option<Arc<DiskCache>>,
+    ) -> Result<Self, Error> {
+        match open(name, seed, checks)? {
             Opened::Interprets(device) => Ok(Self { device, jit: Jit::new(Interpreter) }),
             Opened::Executes(device) => {
                 let jit = match cache {

@@ -532,7 +532,7 @@ ops! {
             memory: Memory,
         } = "ptr_load", "k.ptr_load(p)", "ptr_load, generic_load, global_load", Class::PLAIN, "(p: pointer to T) -> T or T×n", BITS;
         /// Store at consecutive elements, 1, 2, 4, 8, 12 or 16 bytes. No result. Which of several threads' different values an element keeps, if one
-        /// operation stores them there, is unspecified; `gcn` reports it.
+        /// operation stores them there, is unspecified; `cpu` and `gcn` report it.
         PtrStore {
             /// What is stored: scalar or vector of the pointer's element type.
             value: Value,

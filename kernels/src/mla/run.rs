@@ -91,3 +91,24 @@ fn bounded_check(against: &'static str, got: &[bf16], expected: &[f64], bounds: 
         first_failure: deviation.worst.filter(|_| !deviation.within()).map(|at| format!("worst at {at}")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::Build;
+
+    #[test]
+    fn the_sanitizer_has_nothing_to_say_of_any_key() {
+        // 101 tokens are more tasks than workgroups: the loop's barriers are needed, too.
+        for tokens in [1, 3, 8, 101] {
+            for ranks in [1, 2, 4, 8] {
+                for (device, seed) in [("cpu:gfx950", None), ("cpu:sm_90", Some(1)), ("cpu:gfx950", Some(u64::MAX))] {
+                    let engine = Engine::open(device, seed).unwrap();
+                    let report = Build::run(&MlaCombine { ranks, tokens }, &engine, 3).unwrap();
+                    assert!(report.ok, "{device} {ranks} {tokens}");
+                    assert_eq!(report.findings, [""; 0], "{device} {ranks} {tokens}");
+                }
+            }
+        }
+    }
+}

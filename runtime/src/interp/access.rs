@@ -3,7 +3,8 @@
 use lathe_dsl::ir::Space;
 
 use super::allocations::Allocation;
-use super::error::{AccessKind, BufferAccess, FaultKind, FindingKind};
+use super::error::{AccessKind, BufferAccess, FaultKind, FindingKind, Unusual};
+use super::findings::{Kind, Order};
 use super::lds::Lds;
 use super::memory::GlobalBuffer;
 use super::program::{Offset, Pc, Reg, Source};
@@ -112,7 +113,8 @@ impl<'a> Access<'_, 'a> {
         }
         let site = self.cx.site(self.pc, self.wave, lane as u32);
         let thread = self.wave * self.cx.program.wave() + lane as u32;
-        self.cx.findings.add(self.pc, (self.cx.block_number, thread), site, access);
+        let (kind, order) = (Kind::Access(access.kind), Order::of(self.cx.block_number, thread));
+        self.cx.findings.add(self.pc, kind, order, site, Unusual::Access(access));
         Ok(())
     }
 

@@ -4,6 +4,8 @@ use std::fmt;
 
 use lathe_dsl::ir::Location;
 
+use super::watch::{EndlessWait, NanMade, Race};
+
 /// Where something happened: source line, workgroup and thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Site {
@@ -71,8 +73,8 @@ impl fmt::Display for Elements {
 /// Why some thread does not come to a barrier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Absence {
-    /// Control flow took it past the barrier.
-    PassedBy,
+    /// Control flow took it past the barrier, at this branch or loop.
+    PassedBy(Location),
     /// It has ended.
     Ended,
     /// It waits at another barrier.
@@ -224,6 +226,9 @@ pub enum FaultKind {
         /// The limit.
         limit: u64,
     },
+    /// Nothing that still runs can ever go on. The site is the loop of a wave that waits.
+    #[error("{0}")]
+    EndlessWait(Box<EndlessWait>),
     /// A buffer access that [`super::Options::strict_bounds`] makes an error.
     #[error("{0}")]
     Buffer(BufferAccess),
@@ -234,7 +239,7 @@ struct Why(Absence);
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Absence::PassedBy => f.write_str("does not take this path"),
+            Absence::PassedBy(at) => write!(f, "does not take this path, which leads off at {at}"),
             Absence::Ended => f.write_str("has ended"),
             Absence::Elsewhere(at) => write!(f, "waits at {at}"),
         }
@@ -303,25 +308,49 @@ impl fmt::Display for BufferAccess {
     }
 }
 
-/// Unusual but defined buffer accesses of one operation.
+/// What a launch does in spite of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Unusual {
+    /// An unusual but defined buffer access.
+    Access(BufferAccess),
+    /// A data race: what other targets make of it is undefined.
+    Race(Race),
+    /// A NaN out of nothing.
+    Nan(NanMade),
+}
+
+impl fmt::Display for Unusual {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Access(access) => access.fmt(f),
+            Self::Race(race) => race.fmt(f),
+            Self::Nan(nan) => nan.fmt(f),
+        }
+    }
+}
+
+/// What was found of one operation; of two that race.
 ///
-/// Site and access are those of the first thread of the lowest workgroup that made one, whatever the schedule.
+/// The site is the first thread's of the lowest workgroup that did it, whatever the schedule; of a race that of the
+/// operation which is later in the code.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
     /// Where it was seen first.
     pub site: Site,
     /// What was seen first.
-    pub access: BufferAccess,
-    /// How many accesses of this kind the operation made, over all lanes and workgroups.
+    pub what: Unusual,
+    /// How many times, over all lanes and workgroups; of a race always 1, because the schedule has a part in that.
     pub count: u64,
 }
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {} ({}", self.site.location, self.access, self.site)?;
-        match self.count {
-            1 => f.write_str(")"),
-            n => write!(f, "; {n} such accesses)"),
+        write!(f, "{}: {} ({}", self.site.location, self.what, self.site)?;
+        match (self.count, &self.what) {
+            (1, _) => f.write_str(")"),
+            (n, Unusual::Access(_)) => write!(f, "; {n} such accesses)"),
+            (n, _) => write!(f, "; {n} times)"),
         }
     }
 }

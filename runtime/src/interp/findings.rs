@@ -4,20 +4,44 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
-use super::error::{BufferAccess, Finding, FindingKind, Site};
+use super::error::{Finding, FindingKind, Site, Unusual};
 use super::program::Pc;
 
-/// Number of the workgroup, then of the thread in it.
-type Order = (u64, u32);
+/// Which of several findings of the same kind is reported: the lowest.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Order {
+    /// Number of the workgroup, then of the thread in it.
+    pub(super) at: (u64, u32),
+    /// The same of the other side of a race.
+    pub(super) other: (u64, u32),
+    /// Which byte they have in common.
+    pub(super) place: u64,
+}
+
+impl Order {
+    /// What one thread does.
+    pub(super) fn of(block: u64, thread: u32) -> Self {
+        Self { at: (block, thread), other: (0, 0), place: 0 }
+    }
+}
+
+/// What an instruction is reported for, once.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Kind {
+    Access(FindingKind),
+    /// With that other instruction.
+    Race(Pc),
+    Nan,
+}
 
 /// One finding an instruction and kind.
 #[derive(Default)]
-pub(super) struct Findings(FxHashMap<(Pc, FindingKind), (Order, Finding)>);
+pub(super) struct Findings(FxHashMap<(Pc, Kind), (Order, Finding)>);
 
 impl Findings {
-    /// Records an access of the thread `order`.
-    pub(super) fn add(&mut self, pc: Pc, order: Order, site: Site, access: BufferAccess) {
-        self.merge_one((pc, access.kind), order, Finding { site, access, count: 1 });
+    /// Records what instruction `pc` did.
+    pub(super) fn add(&mut self, pc: Pc, kind: Kind, order: Order, site: Site, what: Unusual) {
+        self.merge_one((pc, kind), order, Finding { site, what, count: 1 });
     }
 
     /// Takes over what another worker found.
@@ -27,14 +51,17 @@ impl Findings {
         }
     }
 
-    fn merge_one(&mut self, key: (Pc, FindingKind), order: Order, new: Finding) {
+    fn merge_one(&mut self, key: (Pc, Kind), order: Order, new: Finding) {
         match self.0.entry(key) {
             Entry::Vacant(e) => {
                 e.insert((order, new));
             }
             Entry::Occupied(mut e) => {
                 let (first, kept) = e.get_mut();
-                let count = kept.count.saturating_add(new.count);
+                let count = match key.1 {
+                    Kind::Race(_) => 1,
+                    _ => kept.count.saturating_add(new.count),
+                };
                 // A thread's own accesses come in program order, so on a tie the one kept is the first.
                 if order < *first {
                     (*first, *kept) = (order, new);

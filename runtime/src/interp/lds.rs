@@ -129,6 +129,30 @@ impl Lds {
         Ok((at, pointer))
     }
 
+    /// Where an access of `bytes` bytes begins, if it lies within its array.
+    pub(super) fn place(&self, pointer: u64, bytes: u32) -> Option<u64> {
+        let pointer = match pointer >> OFFSET_BITS {
+            ANY_ARRAY => self.in_some_array(pointer, bytes as usize, AccessKind::Read).ok()?,
+            _ => pointer,
+        };
+        let span = &self.spans[(pointer >> OFFSET_BITS) as usize];
+        let offset = offset(pointer) as u64;
+        let end = offset.checked_add(bytes.into())?;
+        (end <= u64::from(span.bytes)).then(|| u64::from(span.start) + offset)
+    }
+
+    /// The array, and the element in it, that byte `at` belongs to.
+    pub(super) fn element_at(&self, at: usize) -> Option<(&'static str, u32)> {
+        let inside = |span: &Span| (span.start as usize..span.start as usize + span.bytes as usize).contains(&at);
+        let (array, span) = self.arrays.iter().zip(&self.spans).find(|(_, span)| inside(span))?;
+        Some((array.name, (at as u32 - span.start) / array.elem.bytes()))
+    }
+
+    /// What `bytes` bytes (at most 8) hold, written or not.
+    pub(super) fn peek(&self, at: usize, bytes: usize) -> u64 {
+        self.bytes[at..at + bytes].iter().rev().fold(0, |bits, byte| bits << 8 | u64::from(*byte))
+    }
+
     /// Number of the element of the array that a pointer, moved by `bytes`, points into.
     fn element(&self, pointer: u64, bytes: usize) -> i64 {
         let a = &self.arrays[(pointer >> OFFSET_BITS) as usize];

@@ -24,20 +24,24 @@ mod schedule;
 mod step;
 #[cfg(test)]
 mod tests;
+mod watch;
 mod wave;
 mod worker;
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use lathe_dsl::ir::{Access, ParamKind};
 
-pub use error::{Absence, AccessKind, BufferAccess, Error, Fault, FaultKind, Finding, FindingKind, Site};
+pub use error::{Absence, AccessKind, BufferAccess, Error, Fault, FaultKind, Finding, FindingKind, Site, Unusual};
 pub use memory::GlobalBuffer;
 pub use program::Program;
+pub use watch::{Checks, EndlessWait, MemoryPlace, Missing, NanMade, Race, UnknownCheck, Waiter, WaitsOn};
 
 use allocations::{Allocation, Allocations};
 use findings::Findings;
 use program::{Code, Instr};
+use watch::Monitor;
 
 /// An argument of a launch.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +52,7 @@ pub enum ArgValue<'a> {
     Scalar(u64),
 }
 
-/// How to run a launch. The default: all host threads, waves in order, no limits.
+/// How to run a launch. The default: all host threads, waves in order, no limits, [`Checks::DEFAULT`].
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Interleaves the waves of every workgroup at random, the same way for the same seed. `None`: each wave runs up
@@ -63,18 +67,27 @@ pub struct Options {
     pub step_limit: Option<u64>,
     /// Findings to report at most.
     pub max_findings: usize,
+    /// What is checked besides what always is.
+    pub checks: Checks,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { seed: None, threads: None, strict_bounds: false, step_limit: None, max_findings: 64 }
+        Self {
+            seed: None,
+            threads: None,
+            strict_bounds: false,
+            step_limit: None,
+            max_findings: 64,
+            checks: Checks::DEFAULT,
+        }
     }
 }
 
 /// What a finished launch did.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Report {
-    /// Unusual buffer accesses, one an operation and kind, in code order.
+    /// What is unusual, one an operation and kind (a race: a pair of operations), in code order.
     pub findings: Vec<Finding>,
     /// Findings left out because of [`Options::max_findings`].
     pub findings_omitted: usize,
@@ -95,6 +108,8 @@ struct Shared<'a> {
     scalars: Vec<u64>,
     allocations: Allocations<'a>,
     options: &'a Options,
+    /// If anything is checked.
+    monitor: Option<Arc<Monitor>>,
     blocks: u64,
     next: AtomicU64,
     /// Lowest workgroup that failed so far.
@@ -142,19 +157,23 @@ pub fn launch_among(
         ArgValue::Scalar(_) => None,
     });
     let unnamed = others.iter().map(|buffer| Allocation { buffer, name: "(allocation)" });
+    let threads = host_threads(options, blocks);
+    let most = (threads * worker::most_residents(program, options.checks)) as u64;
+    let monitor = || Arc::new(Monitor::new(program, options.checks, blocks, most));
     let shared = Shared {
         program,
         buffers: args.iter().map(|a| if let ArgValue::Buffer(b) = a { *b } else { &nothing }).collect(),
         scalars: args.iter().map(|a| if let ArgValue::Scalar(bits) = a { *bits } else { 0 }).collect(),
         allocations: Allocations::new(named.chain(unnamed)),
         options,
+        monitor: options.checks.any().then(monitor),
         blocks,
         next: AtomicU64::new(0),
         failed: AtomicU64::new(u64::MAX),
     };
     let outcomes = match &program.code {
-        Code::W32(code) => run_workers(&shared, code),
-        Code::W64(code) => run_workers(&shared, code),
+        Code::W32(code) => run_workers(&shared, code, threads),
+        Code::W64(code) => run_workers(&shared, code, threads),
     };
 
     let mut total = Outcome::default();
@@ -172,11 +191,15 @@ pub fn launch_among(
     Ok(Report { findings, findings_omitted, blocks, instructions, lane_ops })
 }
 
-/// Shares the workgroups out to host threads.
-fn run_workers<const W: usize>(shared: &Shared<'_>, code: &[Instr<W>]) -> Vec<Outcome> {
+/// Host threads of a launch.
+fn host_threads(options: &Options, blocks: u64) -> usize {
     let host = || std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = shared.options.threads.unwrap_or_else(host).max(1);
-    let threads = threads.min(usize::try_from(shared.blocks).unwrap_or(usize::MAX));
+    let threads = options.threads.unwrap_or_else(host);
+    threads.min(usize::try_from(blocks).unwrap_or(usize::MAX)).max(1)
+}
+
+/// Shares the workgroups out to host threads.
+fn run_workers<const W: usize>(shared: &Shared<'_>, code: &[Instr<W>], threads: usize) -> Vec<Outcome> {
     let work = || worker::worker(shared, code);
     std::thread::scope(|scope| {
         // A host that refuses a thread just gets fewer.

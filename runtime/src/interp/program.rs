@@ -5,6 +5,7 @@ use lathe_dsl::ir::{Axis, Kernel, LdsArray, Location, Param, Scalar, ShuffleOp, 
 use super::alu::{Fn1, Fn2, Fn3, Rmw};
 use super::error::Error;
 use super::flatten;
+use super::watch::Mark;
 
 /// A register: index of a row of lanes in the 32-bit or the 64-bit register file; which one, the instruction says.
 pub(super) type Reg = u32;
@@ -201,6 +202,30 @@ impl<const W: usize, R> Instr<W, R> {
     }
 }
 
+/// Heads of the branches and loops around instruction `at`, outermost first.
+pub(super) fn opened_around<const W: usize>(code: &[Instr<W>], at: Pc) -> Vec<Pc> {
+    let mut open = vec![];
+    for (pc, instr) in code.iter().enumerate().take(at as usize) {
+        match instr {
+            Instr::If { .. } | Instr::Loop { .. } | Instr::While {} => open.push(pc as Pc),
+            Instr::Pop {} => {
+                open.pop();
+            }
+            _ => {}
+        }
+    }
+    open
+}
+
+/// The innermost `while` around instruction `at`: its head, and the jump back to it.
+pub(super) fn while_around<const W: usize>(code: &[Instr<W>], at: Pc) -> Option<(Pc, Pc)> {
+    let loops = code.iter().zip(0..).filter_map(|(instr, back)| match instr {
+        Instr::Again { body } => Some((body - 1, back)),
+        _ => None,
+    });
+    loops.filter(|(head, back)| (*head..=*back).contains(&at)).max()
+}
+
 /// Code for one wave width.
 #[derive(Debug)]
 pub(super) enum Code {
@@ -221,6 +246,8 @@ pub struct Program {
     pub(super) code: Code,
     /// Location of each instruction's operation.
     pub(super) locations: Vec<Location>,
+    /// What checks need to know of it.
+    pub(super) marks: Vec<Mark>,
     /// Rows of the 32-bit and of the 64-bit register file.
     pub(super) rows: [u32; 2],
 }
@@ -260,6 +287,12 @@ impl Program {
     /// Waves of a workgroup; the last may be partial.
     pub(super) fn block_waves(&self) -> u32 {
         self.block_threads().div_ceil(self.wave())
+    }
+
+    /// Coordinates of workgroup number `number`.
+    pub(super) fn block_at(&self, number: u64) -> [u32; 3] {
+        let [x, y, _] = self.grid.map(u64::from);
+        [number % x, number / x % y, number / x / y].map(|i| i as u32)
     }
 
     /// Coordinates in the workgroup of thread number `linear`.

@@ -1,7 +1,8 @@
 //! Runs the waves of a workgroup: who runs when, and barriers.
 
 use super::error::{Absence, Fault, FaultKind};
-use super::program::{Instr, Program};
+use super::program::{Instr, Program, while_around};
+use super::watch::{self, Waiter, WaitsOn};
 use super::wave::{Context, Stop, Wave};
 
 /// A small generator of scheduling choices (SplitMix64).
@@ -84,11 +85,17 @@ impl<const W: usize> Group<W> {
                     None => (0, u64::MAX),
                 };
                 let wave = self.ready[at];
-                let stop = self.waves[wave].run(cx, code, fuel)?;
+                let stop = match cx.watch {
+                    None => self.waves[wave].run::<false>(cx, code, fuel)?,
+                    Some(_) => self.waves[wave].run::<true>(cx, code, fuel)?,
+                };
                 self.stops[wave] = stop;
                 match stop {
                     Stop::Preempted => {}
                     Stop::Yielded => {
+                        if let Some(watch) = &mut cx.watch {
+                            watch.yielded(wave, || self.waves[wave].state());
+                        }
                         self.ready.remove(at);
                         self.ready.push(wave);
                         yields += 1;
@@ -106,8 +113,37 @@ impl<const W: usize> Group<W> {
                 return Ok(Progress::Done);
             }
             self.check_barrier(cx)?;
+            if let Some(watch) = &mut cx.watch {
+                watch.barrier();
+            }
             self.release();
         }
+    }
+
+    /// The version of memory at which no wave goes on, after [`Progress::Waiting`].
+    pub(super) fn stuck(&self, cx: &Context<'_>) -> Option<u64> {
+        cx.watch.as_ref()?.stuck(&self.ready)
+    }
+
+    /// What the waves wait for, those in loops first.
+    pub(super) fn waiters(&self, cx: &Context<'_>, code: &[Instr<W>]) -> Vec<Waiter> {
+        let mut waiters = vec![];
+        for (wave, stop) in self.stops.iter().enumerate() {
+            let here = &self.waves[wave];
+            let (pc, on) = match stop {
+                Stop::End => continue,
+                Stop::Barrier(pc) => (*pc, WaitsOn::Barrier),
+                Stop::Preempted | Stop::Yielded => {
+                    let (head, back) = while_around(code, here.pc()).unwrap_or((here.pc(), here.pc()));
+                    let name = |space, at| watch::place(cx, space, at);
+                    let on = cx.watch.as_ref().map(|w| w.waits_on(wave, (head, back), cx.program, name));
+                    (head, on.unwrap_or(WaitsOn::Nothing))
+                }
+            };
+            waiters.push(Waiter { site: cx.site(pc, wave as u32, here.first_lane()), on });
+        }
+        waiters.sort_by_key(|w| w.on == WaitsOn::Barrier);
+        waiters
     }
 
     /// Every wave has stopped and not all have ended: all must wait at the same barrier.

@@ -1,8 +1,10 @@
 //! The executor: one wave, lanes in lock step.
 
+use std::hash::{Hash, Hasher};
 use std::sync::atomic::{Ordering, fence};
 
 use lathe_dsl::ir::Axis;
+use rustc_hash::FxHasher;
 
 use super::access::{self, Access};
 use super::allocations::Allocations;
@@ -12,10 +14,11 @@ use super::findings::Findings;
 use super::lanes;
 use super::lds::{self, Lds};
 use super::memory::GlobalBuffer;
-use super::program::{Class, Instr, Pc, Program, Width};
+use super::program::{Class, Instr, Pc, Program, Width, opened_around};
 use super::promises::Promises;
 use super::rows::{Raised, Regs, Row, all_lanes, lanes_where};
 use super::step;
+use super::watch::{self, Step, Watch};
 
 /// What a workgroup's waves share.
 pub(super) struct Context<'a> {
@@ -32,6 +35,8 @@ pub(super) struct Context<'a> {
     pub(super) lds: &'a mut Lds,
     pub(super) promises: &'a mut Promises,
     pub(super) findings: &'a mut Findings,
+    /// If anything is checked.
+    pub(super) watch: Option<&'a mut Watch>,
     pub(super) strict_bounds: bool,
     pub(super) step_limit: u64,
 }
@@ -162,6 +167,27 @@ impl<const W: usize> Wave<W> {
         self.past_steps + self.steps
     }
 
+    /// Where it goes on.
+    pub(super) fn pc(&self) -> Pc {
+        self.pc
+    }
+
+    /// The first active lane.
+    pub(super) fn first_lane(&self) -> u32 {
+        self.mask.trailing_zeros()
+    }
+
+    /// A digest of all that decides, with memory, what it does next.
+    pub(super) fn state(&self) -> u64 {
+        let mut hasher = FxHasher::default();
+        (self.pc, self.mask).hash(&mut hasher);
+        self.frames.iter().for_each(|f| (f.saved, f.others).hash(&mut hasher));
+        // Word by word: the hasher is weak on bytes.
+        self.regs.r32.iter().flatten().for_each(|x| hasher.write_u32(*x));
+        self.regs.r64.iter().flatten().for_each(|x| hasher.write_u64(*x));
+        hasher.finish()
+    }
+
     /// Number of the wave's first thread in its workgroup.
     pub(super) fn first_thread(&self) -> u32 {
         self.index * W as u32
@@ -181,8 +207,16 @@ impl<const W: usize> Wave<W> {
         self.fault(cx, pc, lane, *kind)
     }
 
-    /// Runs until a barrier, the end, a fault, `fuel` instructions, or as long as it seems to get on.
-    pub(super) fn run(&mut self, cx: &mut Context<'_>, code: &[Instr<W>], mut fuel: u64) -> Result<Stop, Box<Fault>> {
+    /// Runs until a barrier, the end, a fault, `fuel` instructions, or as long as it seems to get on. `CHECKED`: with a
+    /// [`Watch`].
+    pub(super) fn run<const CHECKED: bool>(
+        &mut self,
+        cx: &mut Context<'_>,
+        code: &[Instr<W>],
+        mut fuel: u64,
+    ) -> Result<Stop, Box<Fault>> {
+        let monitor = cx.watch.as_ref().filter(|_| CHECKED).map(|w| w.monitor());
+        let checks_nan = CHECKED && cx.watch.as_ref().is_some_and(|w| w.checks().nan);
         loop {
             if fuel == 0 {
                 return Ok(Stop::Preempted);
@@ -192,6 +226,12 @@ impl<const W: usize> Wave<W> {
             self.pc += 1;
             self.steps += 1;
             self.lane_ops += self.active;
+            let turn = if CHECKED {
+                let step = Step { regs: &self.regs, mask: self.mask, wave: self.index, pc, steps: self.steps };
+                monitor.as_deref().and_then(|monitor| watch::observe(monitor, cx, &step, &code[pc as usize]))
+            } else {
+                None
+            };
             let (regs, mask) = (&mut self.regs, self.mask);
             let done = match code[pc as usize] {
                 Instr::Map1 { f, dst, a, n } => f(regs, dst, a, n, mask),
@@ -206,7 +246,7 @@ impl<const W: usize> Wave<W> {
                     by_width!(width, access::lds_store(regs, lds, value, pointer, (n, align), mask))
                 }
                 Instr::Barrier {} => {
-                    self.check_barrier(cx, pc)?;
+                    self.check_barrier(cx, code, pc)?;
                     return Ok(Stop::Barrier(pc));
                 }
                 Instr::Yield {} => {
@@ -512,8 +552,12 @@ impl<const W: usize> Wave<W> {
                     Ok(())
                 }
             };
+            drop(turn);
             if let Err(raised) = done {
                 return Err(self.located(cx, pc, raised));
+            }
+            if checks_nan {
+                watch::check_nan(cx, &self.regs, mask, (self.index, pc), &code[pc as usize]);
             }
         }
     }
@@ -537,13 +581,18 @@ impl<const W: usize> Wave<W> {
     }
 
     /// All threads of the wave must be at a barrier.
-    fn check_barrier(&self, cx: &Context<'_>, pc: Pc) -> Result<(), Box<Fault>> {
+    fn check_barrier(&self, cx: &Context<'_>, code: &[Instr<W>], pc: Pc) -> Result<(), Box<Fault>> {
         let absent = self.live & !self.mask;
         if absent == 0 {
             return Ok(());
         }
-        let missing = cx.program.thread(self.first_thread() + absent.trailing_zeros());
-        let kind = FaultKind::BarrierNotReached { missing, absence: Absence::PassedBy };
+        let lane = absent.trailing_zeros();
+        let missing = cx.program.thread(self.first_thread() + lane);
+        // The branch or loop that the lane came to last.
+        let left = self.frames.iter().rposition(|f| f.saved >> lane & 1 == 1).unwrap_or(0);
+        let opened = opened_around(code, pc);
+        let at = cx.program.locations[opened.get(left).map_or(pc, |at| *at) as usize];
+        let kind = FaultKind::BarrierNotReached { missing, absence: Absence::PassedBy(at) };
         Err(self.fault(cx, pc, self.mask.trailing_zeros(), kind))
     }
 }

@@ -7,6 +7,7 @@ use super::lds::Lds;
 use super::program::{Instr, Program};
 use super::promises::Promises;
 use super::schedule::{Group, Progress};
+use super::watch::{Checks, Watch};
 use super::wave::Context;
 use super::{Outcome, Shared};
 
@@ -19,13 +20,15 @@ struct Resident<const W: usize> {
     group: Group<W>,
     lds: Lds,
     promises: Promises,
+    watch: Option<Watch>,
 }
 
 /// Workgroups that one host thread may have begun: those that wait for others stay while those run.
-fn most_residents(program: &Program) -> usize {
+pub(super) fn most_residents(program: &Program, checks: Checks) -> usize {
     let rows = u64::from(program.rows[0]) * 4 + u64::from(program.rows[1]) * 8;
     let registers = rows * u64::from(program.wave()) * u64::from(program.block_waves());
-    let bytes = registers + 2 * u64::from(program.lds_layout.1) + 1024;
+    let shadow = if checks.races { Watch::bytes(program) } else { 0 };
+    let bytes = registers + 2 * u64::from(program.lds_layout.1) + shadow + 1024;
     (MAX_RESIDENT_BYTES / bytes).clamp(16, 1024) as usize
 }
 
@@ -36,7 +39,7 @@ pub(super) fn worker<const W: usize>(shared: &Shared<'_>, code: &[Instr<W>]) -> 
     let mut outcome = Outcome::default();
     let mut residents: Vec<Resident<W>> = vec![];
     let mut spare: Vec<Resident<W>> = vec![];
-    let most = most_residents(program);
+    let most = most_residents(program, shared.options.checks);
     let mut left = true;
     // Which resident has its turn next, and whether a new one comes before it.
     let (mut turn, mut new_first) = (0, true);
@@ -52,11 +55,18 @@ pub(super) fn worker<const W: usize>(shared: &Shared<'_>, code: &[Instr<W>]) -> 
                 group: Group::new(program),
                 lds: Lds::new(program),
                 promises: Promises::new(program),
+                watch: shared.monitor.as_ref().map(|monitor| Watch::new(program, monitor)),
             });
             next.number = number;
             next.group.start(number, shared.options.seed);
             next.lds.reset();
             next.promises.reset();
+            if let Some(watch) = &mut next.watch {
+                watch.begin(number);
+            }
+            if let Some(waits) = shared.monitor.as_ref().and_then(|m| m.waits()) {
+                waits.begin();
+            }
             residents.push(next);
             residents.len() - 1
         } else if residents.is_empty() {
@@ -71,6 +81,9 @@ pub(super) fn worker<const W: usize>(shared: &Shared<'_>, code: &[Instr<W>]) -> 
         new_first = !new_first;
         match run(shared, code, &mut residents[at], &mut outcome) {
             Ok(Progress::Done) => {
+                if let Some(waits) = shared.monitor.as_ref().and_then(|m| m.waits()) {
+                    waits.end(residents[at].number);
+                }
                 spare.push(residents.swap_remove(at));
                 new_first = true;
             }
@@ -79,8 +92,7 @@ pub(super) fn worker<const W: usize>(shared: &Shared<'_>, code: &[Instr<W>]) -> 
                 spare.push(residents.swap_remove(at));
             }
             Ok(Progress::Waiting) => {}
-            Err(fault) => {
-                let number = residents[at].number;
+            Err((number, fault)) => {
                 shared.failed.fetch_min(number, Ordering::Relaxed);
                 if outcome.failure.as_ref().is_none_or(|(lowest, _)| number < *lowest) {
                     outcome.failure = Some((number, fault));
@@ -101,26 +113,35 @@ pub(super) fn worker<const W: usize>(shared: &Shared<'_>, code: &[Instr<W>]) -> 
     outcome
 }
 
+/// Runs a workgroup on; a fault comes with the number of the workgroup to blame.
 fn run<const W: usize>(
     shared: &Shared<'_>,
     code: &[Instr<W>],
     resident: &mut Resident<W>,
     outcome: &mut Outcome,
-) -> Result<Progress, Box<Fault>> {
+) -> Result<Progress, (u64, Box<Fault>)> {
     let number = resident.number;
-    let [x, y, _] = shared.program.grid.map(u64::from);
     let mut cx = Context {
         program: shared.program,
         buffers: &shared.buffers,
         scalars: &shared.scalars,
-        block: [number % x, number / x % y, number / x / y].map(|i| i as u32),
+        block: shared.program.block_at(number),
         block_number: number,
         allocations: &shared.allocations,
         lds: &mut resident.lds,
         promises: &mut resident.promises,
         findings: &mut outcome.findings,
+        watch: resident.watch.as_mut(),
         strict_bounds: shared.options.strict_bounds,
         step_limit: shared.options.step_limit.unwrap_or(u64::MAX),
     };
-    resident.group.run(&mut cx, code)
+    let progress = resident.group.run(&mut cx, code).map_err(|fault| (number, fault))?;
+    if progress == Progress::Waiting
+        && let Some(waits) = shared.monitor.as_ref().and_then(|m| m.waits())
+        && let Some(version) = resident.group.stuck(&cx)
+        && let Some((lowest, fault)) = waits.stuck(number, version, || resident.group.waiters(&cx, code))
+    {
+        return Err((lowest, Box::new(fault)));
+    }
+    Ok(progress)
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use lathe_dsl::ir::{Access, Bits, Kernel, Param, ParamKind, Scalar, Type};
 use lathe_dsl::verify;
-use lathe_runtime::interp::{self, ArgValue, Error, GlobalBuffer, Program};
+use lathe_runtime::interp::{self, ArgValue, Checks, Error, GlobalBuffer, Program};
 
 use crate::failure::Failure;
 use crate::output::say;
@@ -28,6 +28,10 @@ pub struct Interp {
     /// Host threads; without it, all.
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
+    /// What is checked besides what always is: `all`, `none`, `default` (all but `nan`), or some of races, waits, nan with commas
+    /// between.
+    #[arg(long, default_value = "default")]
+    checks: Checks,
     /// Print every element.
     #[arg(long)]
     full: bool,
@@ -63,8 +67,12 @@ impl Interp {
                 Given::Scalar(bits) => ArgValue::Scalar(*bits),
             })
             .collect();
-        let options =
-            interp::Options { seed: self.seed, threads: self.threads.map(usize::from), ..interp::Options::default() };
+        let options = interp::Options {
+            seed: self.seed,
+            threads: self.threads.map(usize::from),
+            checks: self.checks,
+            ..interp::Options::default()
+        };
         let report = interp::launch(&program, &values, &options).map_err(|error| match error {
             Error::Fault(_) => Failure::outcome(error),
             _ => Failure::request(error),

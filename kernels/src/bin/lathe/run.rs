@@ -2,6 +2,7 @@
 
 use lathe_dsl::artifact::CompileRecord;
 use lathe_kernels::registry::{Entry, RunError, RunReport};
+use lathe_runtime::interp::Checks;
 use lathe_runtime::{Engine, Error};
 
 use crate::failure::Failure;
@@ -21,6 +22,10 @@ pub struct Run {
     /// Seed of the input data and of the order in which waves are interleaved.
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// What device `cpu` checks besides what it always does: `all`, `none`, `default` (all but `nan`), or some of races, waits,
+    /// nan with commas between.
+    #[arg(long)]
+    checks: Option<Checks>,
     #[command(flatten)]
     cache: CacheArgs,
     /// Print one JSON object.
@@ -33,8 +38,13 @@ impl Run {
         let kernel = Entry::find(&self.kernel).map_err(Failure::request)?;
         let build = kernel.build(&self.settings).map_err(Failure::request)?;
         let cache = self.cache.cache()?;
-        let engine =
-            Engine::open_with(&self.device, Some(self.seed), setup::llvm()?, cache).map_err(Failure::request)?;
+        let checks = self.checks.unwrap_or_default();
+        let engine = Engine::open_with(&self.device, Some(self.seed), checks, setup::llvm()?, cache)
+            .map_err(Failure::request)?;
+        if self.checks.is_some() && !engine.device.name().starts_with("cpu") {
+            let device = &self.device;
+            return Err(Failure::request(format!("--checks is for device `cpu`; `{device}` always checks all it can")));
+        }
         let report = build.run(&engine, self.seed).map_err(|error| match error {
             RunError::TooLarge { .. } | RunError::Runtime(Error::Trace(_)) => Failure::request(error),
             _ => Failure::outcome(error),

@@ -14,6 +14,7 @@ use super::error::Error;
 use super::lds;
 use super::program::{Class, Code, Instr, Pc, Program, Source};
 use super::registers::{self, VReg};
+use super::watch::Mark;
 
 /// Regions may nest this deep; flattening recurses.
 const MAX_DEPTH: u32 = lathe_dsl::verify::MAX_DEPTH as u32;
@@ -45,6 +46,9 @@ struct Flattener<'a, const W: usize> {
     scope: Vec<Value>,
     /// Location of the operation being flattened.
     location: Option<Location>,
+    marks: Vec<Mark>,
+    /// What checks need to know of it.
+    mark: Mark,
     depth: u32,
 }
 
@@ -90,6 +94,8 @@ impl<'a, const W: usize> Flattener<'a, W> {
             bindings: vec![None; kernel.values.len()],
             scope: vec![],
             location: None,
+            marks: vec![],
+            mark: Mark::default(),
             depth: 0,
         }
     }
@@ -115,6 +121,7 @@ impl<'a, const W: usize> Flattener<'a, W> {
             lds_layout: kernel.lds_layout(),
             code: code(placed),
             locations: self.locations,
+            marks: self.marks,
             rows,
         })
     }
@@ -252,6 +259,7 @@ impl<'a, const W: usize> Flattener<'a, W> {
         const NOWHERE: Location = Location { file: "<kernel>", line: 0, column: 0 };
         self.code.push(instr);
         self.locations.push(self.location.unwrap_or(NOWHERE));
+        self.marks.push(self.mark);
     }
 
     fn pc(&self) -> Pc {
@@ -266,6 +274,7 @@ impl<'a, const W: usize> Flattener<'a, W> {
             let index = (inst.number.0 as usize).wrapping_sub(1);
             self.location = self.kernel.locations.get(index).copied();
             self.require(self.location.is_some(), || format!("operation {} has no location", inst.number.0))?;
+            self.mark = Mark::of(self.kernel, &inst.op);
             self.inst(inst)?;
         }
         self.depth -= 1;

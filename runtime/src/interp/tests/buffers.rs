@@ -84,7 +84,7 @@ fn scalar_and_index_offsets_add_up_exactly() {
     let load = |index, scalar| {
         let (x, y) = (from_words(&[5, 6, 7, 8]), from_words(&[99]));
         let report = report(&kernel(index, scalar), &[&x, &y]).unwrap();
-        (words(&y)[0], report.findings.iter().map(|f| (f.access.kind, f.access.offset)).collect::<Vec<_>>())
+        (words(&y)[0], report.findings.iter().map(|f| (access(f).kind, access(f).offset)).collect::<Vec<_>>())
     };
     assert_eq!(load(1, 8), (8, vec![]));
     // Below 0 is outside, even where the sum is not.
@@ -152,7 +152,7 @@ fn buffer_atomics_give_the_old_value_or_zero_outside() {
     let (x, y) = (from_words(&[10, 20]), GlobalBuffer::zeroed(24));
     let report = report(&b.finish(), &[&x, &y]).unwrap();
     assert_eq!((words(&x), words(&y)), (vec![11, 22], vec![10, 0, 20, 21, 0, 0]));
-    let found: Vec<_> = report.findings.iter().map(|f| (f.access.kind, f.count)).collect();
+    let found: Vec<_> = report.findings.iter().map(|f| (access(f).kind, f.count)).collect();
     assert_eq!(found, [(FindingKind::OutOfRange, 2)]);
     assert!(report.findings[0].to_string().contains("atomic update of buffer `x` at bytes 8..12"));
 }

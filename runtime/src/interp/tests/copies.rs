@@ -83,7 +83,7 @@ fn copies_write_lane_after_lane_and_zeros_outside() {
                     })
                     .collect();
                 assert_eq!(words(&y), want);
-                let mut found: Vec<_> = report.findings.iter().map(|f| (f.access.kind, f.count)).collect();
+                let mut found: Vec<_> = report.findings.iter().map(|f| (access(f).kind, f.count)).collect();
                 found.sort();
                 let straddles = u64::from(words_a_lane / 2 > 0);
                 let mut expected = vec![(FindingKind::OutOfRange, 8 - straddles), (FindingKind::Straddle, straddles)];

@@ -165,12 +165,13 @@ fn a_barrier_under_divergence_is_reported() {
         b.void(Op::Barrier);
         line = b.line();
     });
+    let branch = b.line();
     // Wave 0 waits with all lanes; wave 1 comes with lanes 0..36 only.
     assert_eq!(
         message(&b.finish()),
         format!(
             "k.rs:{line}:1: barrier not reached by all threads: this one waits, thread (100,0,0) does not take this \
-             path (block (0,0,0), thread (64,0,0), wave 1, lane 0)"
+             path, which leads off at k.rs:{branch}:1 (block (0,0,0), thread (64,0,0), wave 1, lane 0)"
         )
     );
 }
@@ -225,15 +226,19 @@ fn waves_at_different_barriers_are_reported() {
 #[test]
 fn lanes_that_left_a_loop_early_do_not_reach_its_barrier() {
     let mut b = Build::new(32, 1, 32);
-    let (t, zero) = (b.tid(), b.u32(0));
+    let (t, zero, always) = (b.tid(), b.u32(0), b.constant(1, BOOL));
     b.for_((zero, t, 1), &[], |b, _, _| {
-        b.void(Op::Barrier);
+        // A branch that lane 0 would take, too.
+        b.if_(always, |b| b.void(Op::Barrier));
         vec![]
     });
-    let FaultKind::BarrierNotReached { missing, absence } = fault(&b.finish(), &Options::default()).kind else {
+    let line = b.line();
+    let FaultKind::BarrierNotReached { missing, absence: Absence::PassedBy(at) } =
+        fault(&b.finish(), &Options::default()).kind
+    else {
         panic!()
     };
-    assert_eq!((missing, absence), ([0, 0, 0], Absence::PassedBy));
+    assert_eq!((missing, at.line), ([0, 0, 0], line));
 }
 
 #[test]

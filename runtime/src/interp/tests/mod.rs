@@ -8,9 +8,12 @@ mod faults;
 mod lanes;
 mod launches;
 mod memory;
+mod nan;
 mod ops;
 mod pointers;
+mod races;
 mod random;
+mod waits;
 mod whiles;
 
 use lathe_dsl::ir::{
@@ -18,7 +21,10 @@ use lathe_dsl::ir::{
     Op, OpNumber, Param, ParamKind, Predicate, Scalar, Space, Type, Unroll, Value,
 };
 
-use super::{ArgValue, Error, Fault, GlobalBuffer, Options, Program, Report, launch};
+use super::{
+    ArgValue, BufferAccess, Checks, Error, Fault, Finding, GlobalBuffer, MemoryPlace, Options, Program, Report,
+    Unusual, launch,
+};
 
 pub(super) const BOOL: Type = Type::Scalar(Scalar::Bool);
 pub(super) const U16: Type = Type::Scalar(Scalar::U16);
@@ -306,4 +312,12 @@ pub(super) fn fault(kernel: &Kernel, options: &Options) -> Fault {
 
 pub(super) fn message(kernel: &Kernel) -> String {
     fault(kernel, &Options::default()).to_string()
+}
+
+/// The buffer access that was found.
+pub(super) fn access(finding: &Finding) -> &BufferAccess {
+    match &finding.what {
+        Unusual::Access(access) => access,
+        other => panic!("a buffer access is due, got {other}"),
+    }
 }

@@ -221,7 +221,7 @@ fn uninitialised_memory_behind_a_pointer_is_found() {
     b.ptr_load(p, U32);
     let x = GlobalBuffer::uninit(16);
     let report = run_with(&b.finish(), &[&x]);
-    let found: Vec<_> = report.findings.iter().map(|f| (f.access.kind, f.access.buffer, f.count)).collect();
+    let found: Vec<_> = report.findings.iter().map(|f| (access(f).kind, access(f).buffer, f.count)).collect();
     assert_eq!(found, [(FindingKind::Uninitialised, "x", 2)]);
 }
 

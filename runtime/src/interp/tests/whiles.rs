@@ -175,7 +175,8 @@ fn waves_that_wait_in_a_loop_let_others_run() {
                 &[],
                 &[U32],
                 |b, _| {
-                    let v = b.ptr_load(turn, U32);
+                    let memory = Memory { order: Order::Relaxed, scope: Scope::Workgroup, ..Memory::default() };
+                    let v = b.op(Op::PtrLoad { pointer: turn, memory }, U32);
                     vec![b.compare(Predicate::Ne, v, mine), v]
                 },
                 |b, _| {
@@ -299,7 +300,8 @@ fn an_endless_while_is_found() {
         line = b.line();
     });
     for threads in [1, 2] {
-        let options = Options { step_limit: Some(10_000), threads: Some(threads), ..Options::default() };
+        let checks = Checks::NONE;
+        let options = Options { step_limit: Some(10_000), threads: Some(threads), checks, ..Options::default() };
         let fault = fault(&b_clone(&b).finish(), &options);
         assert_eq!((fault.kind, fault.site.location.line), (FaultKind::StepLimit { limit: 10_000 }, line));
         assert_eq!((fault.site.block, fault.site.thread), ([0, 0, 0], [40, 0, 0]));

@@ -1,0 +1,153 @@
+//! Finds waits that never end.
+//!
+//! A wave whose state (place, active lanes, registers) comes back while no memory changed goes round for ever. When every
+//! wave of all workgroups that have begun does, or stands at a barrier, nobody is left to change memory.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::super::error::{Fault, FaultKind};
+use super::report::{EndlessWait, Waiter};
+
+/// Other waiting waves that a report names.
+const NAMED: usize = 3;
+
+/// Looks for a wave's state to come back: Brent's way, which keeps one state and finds any period.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Probe {
+    version: u64,
+    saved: Option<u64>,
+    power: u32,
+    steps: u32,
+    stuck: bool,
+}
+
+impl Probe {
+    /// The wave has come to a place where it lets others run; memory is at `version`.
+    pub(super) fn visit(&mut self, version: u64, state: impl FnOnce() -> u64) {
+        if version != self.version {
+            *self = Self { version, power: 1, ..Self::default() };
+            return;
+        }
+        if self.stuck {
+            return;
+        }
+        let state = state();
+        if self.saved == Some(state) {
+            self.stuck = true;
+        } else if self.saved.is_none() || self.steps == self.power {
+            (self.saved, self.power, self.steps) = (Some(state), self.power.saturating_mul(2), 0);
+        }
+        self.steps += 1;
+    }
+
+    /// Whether it goes round for ever unless memory changes from what it is at `version`.
+    pub(super) fn is_stuck(&self, version: u64) -> bool {
+        self.stuck && self.version == version
+    }
+}
+
+#[derive(Default)]
+struct Table {
+    begun: u64,
+    ended: u64,
+    /// Workgroups that cannot go on: at which version of memory, and what their waves wait for, a looping one first.
+    stuck: BTreeMap<u64, (u64, Vec<Waiter>)>,
+    reported: bool,
+}
+
+/// What a launch's workgroups wait for.
+pub(in super::super) struct Waits {
+    /// Counts changes of memory, after each.
+    version: AtomicU64,
+    blocks: u64,
+    /// Workgroups that can have begun at the same time.
+    most: u64,
+    table: Mutex<Table>,
+}
+
+impl Waits {
+    pub(super) fn new(blocks: u64, most: u64) -> Self {
+        Self { version: AtomicU64::new(1), blocks, most, table: Mutex::default() }
+    }
+
+    pub(super) fn version(&self) -> u64 {
+        self.version.load(Ordering::SeqCst)
+    }
+
+    pub(super) fn changed(&self) {
+        self.version.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(in super::super) fn begin(&self) {
+        self.table().begun += 1;
+    }
+
+    pub(in super::super) fn end(&self, block: u64) {
+        let mut table = self.table();
+        table.ended += 1;
+        table.stuck.remove(&block);
+    }
+
+    /// Workgroup `block` cannot go on as long as memory stays at `version`. If nobody can, the launch's fault, once; it
+    /// is the lowest workgroup's.
+    pub(in super::super) fn stuck(
+        &self,
+        block: u64,
+        version: u64,
+        waiters: impl FnOnce() -> Vec<Waiter>,
+    ) -> Option<(u64, Fault)> {
+        let mut table = self.table();
+        if table.stuck.get(&block).is_none_or(|(known, _)| *known != version) {
+            table.stuck.insert(block, (version, waiters()));
+        }
+        let running = table.begun - table.ended;
+        let all_begun = table.begun == self.blocks || running >= self.most;
+        let all_stuck = table.stuck.len() as u64 == running && table.stuck.values().all(|(v, _)| *v == version);
+        if table.reported || !all_begun || !all_stuck || self.version() != version {
+            return None;
+        }
+        table.reported = true;
+        let mut waiters = table.stuck.values().flat_map(|(_, waiters)| waiters).cloned();
+        let first = waiters.next()?;
+        let others: Vec<Waiter> = waiters.by_ref().take(NAMED).collect();
+        let kind = FaultKind::EndlessWait(Box::new(EndlessWait {
+            on: first.on,
+            others,
+            more: waiters.count(),
+            not_begun: self.blocks - table.begun,
+        }));
+        let block = *table.stuck.keys().next()?;
+        Some((block, Fault { site: first.site, kind }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_period_is_found_and_a_change_begins_anew() {
+        for (lead, period) in [(0, 1), (0, 2), (3, 5), (40, 7), (0, 100)] {
+            let mut probe = Probe::default();
+            let state = |i: u64| if i < lead { 1000 + i } else { (i - lead) % period };
+            let at = (0..2000).find(|i| {
+                probe.visit(1, || state(*i));
+                probe.is_stuck(1)
+            });
+            assert!(at.is_some_and(|at| at >= lead + period), "{lead} {period} {at:?}");
+            assert!(!probe.is_stuck(2));
+            probe.visit(2, || 0);
+            assert!(!probe.is_stuck(2));
+        }
+        // What never repeats is never stuck.
+        let mut probe = Probe::default();
+        (0..5000).for_each(|i| probe.visit(1, || i));
+        assert!(!probe.is_stuck(1));
+    }
+}
