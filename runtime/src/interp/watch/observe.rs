@@ -147,6 +147,7 @@ pub(in super::super) fn observe<'m, const W: usize>(
         | Instr::Partner { .. }
         | Instr::Transpose { .. }
         | Instr::Deal { .. }
+        | Instr::Agree { .. }
         | Instr::Assume { .. }
         | Instr::LdsBase { .. }
         | Instr::LdsAddress { .. }
