@@ -48,7 +48,16 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Control flow", &["if", "for", "while"]),
     (
         "Hints and escapes",
-        &["opaque", "expect", "assume", "native", "s_setprio", "sched_barrier", "sched_group_barrier"],
+        &[
+            "opaque",
+            "expect",
+            "assume",
+            "assume_uniform",
+            "native",
+            "s_setprio",
+            "sched_barrier",
+            "sched_group_barrier",
+        ],
     ),
 ];
 

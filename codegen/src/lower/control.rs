@@ -177,6 +177,8 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             }
             Op::Opaque(a) => self.opaque(*a),
             Op::Expect { condition, likely } => self.expect(*condition, *likely),
+            // What is promised of it has no code.
+            Op::AssumeUniform { value, .. } => self.get(*value),
             _ => return Ok(None),
         };
         value.map(Some)

@@ -29,9 +29,12 @@ impl Uniform {
     fn block(&mut self, block: &Block) {
         for inst in &block.insts {
             let uniform = match &inst.op {
-                Op::BlockId(_) | Op::ReadFirstLane(_) | Op::ReadLane(..) | Op::SBufferLoad { .. } | Op::Ballot(_) => {
-                    true
-                }
+                Op::BlockId(_)
+                | Op::ReadFirstLane(_)
+                | Op::ReadLane(..)
+                | Op::AssumeUniform { .. }
+                | Op::SBufferLoad { .. }
+                | Op::Ballot(_) => true,
                 Op::For { lo, body, .. } => {
                     if let Some(index) = body.params.first() {
                         self.0[index.index()] = self.holds(*lo);

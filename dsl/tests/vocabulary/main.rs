@@ -111,6 +111,7 @@ fn lanes<'k>(k: &'k Builder<'k>) {
         drop_value(lane.butterfly([1], *op));
     }
     drop_value((lane.lt(3).ballot(), lane.uniform(), lane.readlane(5), lane.transpose8x8()));
+    drop_value(lane.uniform().assume_uniform(Scope::Wave));
     drop_value(k.perm_b32(lane, lane, 0x0706_0504));
 }
 
@@ -118,9 +119,13 @@ fn vectors_across_lanes<'k>(k: &'k Builder<'k>) {
     let lane = k.lane_id();
     let row = k.vector([lane, lane + 1]);
     drop_value((row.shuffle_xor(1, 32), row.butterfly([1], ButterflyOp::Add), row.uniform(), row.readlane(5)));
-    drop_value(k.lds_read_tr(k.lds::<bf16>("halves", 256)));
-    drop_value(k.lds_read_tr(k.lds::<i8>("bytes", 512)));
-    drop_value((k.lds_read_tr4(k.lds::<u32>("fours", 128)), k.lds_read_tr6(k.lds::<u32>("sixes", 256))));
+    let (halves, bytes) = (k.lds::<bf16>("halves", 256), k.lds::<i8>("bytes", 512));
+    let (fours, sixes) = (k.lds::<u32>("fours", 128), k.lds::<u32>("sixes", 256));
+    k.ptr_store(k.constant(bf16::ONE), halves);
+    k.ptr_store(k.constant(1i8), bytes);
+    k.ptr_store(lane, fours);
+    k.ptr_store(lane, sixes);
+    drop_value((k.lds_read_tr(halves), k.lds_read_tr(bytes), k.lds_read_tr4(fours), k.lds_read_tr6(sixes)));
 }
 
 fn stochastic_rounding<'k>(k: &'k Builder<'k>) {
@@ -300,12 +305,16 @@ fn vectors_travel_whole() {
             "readfirstlane",
             "readlane",
             "lds_base",
-            "lds_read_tr",
             "lds_base",
-            "lds_read_tr",
             "lds_base",
-            "lds_read_tr",
             "lds_base",
+            "ptr_store",
+            "ptr_store",
+            "ptr_store",
+            "ptr_store",
+            "lds_read_tr",
+            "lds_read_tr",
+            "lds_read_tr",
             "lds_read_tr",
         ],
     );
@@ -333,6 +342,8 @@ fn exchanges_between_lanes() {
             "readfirstlane",
             "readlane",
             "transpose8x8",
+            "readfirstlane",
+            "assume_uniform",
             "perm_b32",
         ],
     );

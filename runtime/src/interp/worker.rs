@@ -19,8 +19,8 @@ struct Resident<const W: usize> {
     number: u64,
     group: Group<W>,
     lds: Lds,
-    watch: Option<Watch>,
     promises: Promises,
+    watch: Option<Watch>,
 }
 
 /// Workgroups that one host thread may have begun: those that wait for others stay while those run.
@@ -54,19 +54,19 @@ pub(super) fn worker<const W: usize>(shared: &Shared<'_>, code: &[Instr<W>]) -> 
                 number,
                 group: Group::new(program),
                 lds: Lds::new(program),
-                watch: shared.monitor.as_ref().map(|monitor| Watch::new(program, monitor)),
                 promises: Promises::new(program),
+                watch: shared.monitor.as_ref().map(|monitor| Watch::new(program, monitor)),
             });
             next.number = number;
             next.group.start(number, shared.options.seed);
             next.lds.reset();
+            next.promises.reset();
             if let Some(watch) = &mut next.watch {
                 watch.begin(number);
             }
             if let Some(waits) = shared.monitor.as_ref().and_then(|m| m.waits()) {
                 waits.begin();
             }
-            next.promises.reset();
             residents.push(next);
             residents.len() - 1
         } else if residents.is_empty() {

@@ -147,8 +147,8 @@ pub(in super::super) fn observe<'m, const W: usize>(
         | Instr::Partner { .. }
         | Instr::Transpose { .. }
         | Instr::Deal { .. }
-        | Instr::Assume { .. }
         | Instr::Agree { .. }
+        | Instr::Assume { .. }
         | Instr::LdsBase { .. }
         | Instr::LdsAddress { .. }
         | Instr::LdsPointer { .. }
