@@ -38,8 +38,10 @@ fn a_float_sum_in_device_memory_is_one_instruction() {
 fn lds_has_float_atomics_too() {
     let add: Body = |k| {
         let p = k.lds::<f32>("sums", 8);
+        k.ptr_store(k.constant(0.0f32), p);
         let before = k.atomic_add(p + (k.thread_id(Axis::X) & 7), 1.5f32, Order::Relaxed, Scope::Workgroup);
         let q = k.lds::<f64>("wide", 8);
+        k.ptr_store(k.constant(0.0f64), q);
         k.atomic_add(q + (k.thread_id(Axis::X) & 7), 1.5f64, Order::Relaxed, Scope::Workgroup);
         k.buffer_store(before, k.buffer::<u32, InOut>(1), k.thread_id(Axis::X));
     };
@@ -60,6 +62,7 @@ fn every_operation_on_every_type_in_both_memories() {
         let global = k.param::<u64>(2).to_ptr::<T>() + k.thread_id(Axis::X);
         let lds = k.lds::<T>("array", 256) + k.thread_id(Axis::X);
         let one = k.constant(one);
+        k.ptr_store(one, lds);
         for order in [Order::Relaxed, Order::AcqRel] {
             let olds = [
                 k.atomic_add(global, one, order, Scope::Device),

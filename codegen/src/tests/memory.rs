@@ -106,16 +106,6 @@ fn nvidia_branches_around_an_access_that_may_be_outside() {
 }
 
 #[test]
-fn an_access_that_never_fits_vanishes() {
-    for target in Target::MAIN {
-        let k = load4(target, 3, tid, false);
-        let m = mlir(&k, target);
-        lacks(&m, &["-> vector<4xi32>", "rocdl.raw.ptr.buffer.load"]);
-        has(&m, &["dense<0.000000e+00> : vector<4xf32>"]);
-    }
-}
-
-#[test]
 fn accesses_are_as_wide_as_their_alignment_allows() {
     let aligned = |target| load4(target, 4096, |k| tid(k) * 4, false);
     let loose = |target| load4(target, 4096, tid, false);
