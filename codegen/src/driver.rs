@@ -97,7 +97,9 @@ pub fn make(kernel: &Kernel, target: Target, options: &Options, stop: Stop) -> R
     ASKED.store(true, Ordering::Relaxed);
     let start = Instant::now();
     let refused = |refusal| Error::Refused { kernel: kernel.name.clone(), target, refusal };
-    verify::verify(kernel, target).map_err(refused)?;
+    for warning in verify::verify(kernel, target).map_err(refused)? {
+        tracing::warn!(kernel = kernel.name, %target, "{warning}");
+    }
     backend(target).check(kernel).map_err(|blame| {
         let location = blame.op.map(|op| kernel.location(op));
         refused(Refusal { location, message: blame.message })

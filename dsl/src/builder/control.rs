@@ -304,7 +304,8 @@ impl<'k> Builder<'k> {
     }
 
     /// Ends the kernel for the lanes where `condition` holds: what follows runs only where it does not. Allowed at the
-    /// kernel's top level only. Barriers that follow must be reached by the whole workgroup or by none of it.
+    /// kernel's top level only. Barriers and exchanges between lanes that follow are refused unless
+    /// all threads that they are about go on together.
     ///
     /// ```
     /// # use lathe_dsl::prelude::*;

@@ -20,24 +20,30 @@ impl Nvptx {
         if at.launch.block[0] <= wave { Ok(x) } else { at.and(x, wave - 1) }
     }
 
-    /// Mask of the lanes that take part: all, so that they meet, or in divergent code those that are there.
-    pub(super) fn members<'c, 'a>(at: &Lanes<'_, 'c, 'a>) -> Result<Value<'c, 'a>> {
-        match at.whole {
-            true => at.e.word(u32::MAX),
-            false => at.e.call("llvm.nvvm.activemask", &[], at.e.int(32)),
+    /// Mask of the lanes that must meet for an exchange within groups of `width` lanes. The verifier lets no other code come
+    /// here than such as all lanes of a group run together: the whole warp, or, in a branch that may be taken by some groups
+    /// only, the lane's own group.
+    fn members<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, width: u32) -> Result<Value<'c, 'a>> {
+        let e = at.e;
+        if at.whole || width == self.chip.wave {
+            return e.word(u32::MAX);
         }
+        let first = at.and(self.lane(at)?, !(width - 1))?;
+        e.same("arith.shli", &[e.word((1 << width) - 1)?, first])
     }
 
     /// `shfl.sync` of every word.
     pub(super) fn shfl<'c, 'a>(
+        &self,
         at: &Lanes<'_, 'c, 'a>,
+        width: u32,
         mode: &str,
         words: &[Value<'c, 'a>],
         amount: Value<'c, 'a>,
         clamp: Value<'c, 'a>,
     ) -> Result<Vec<Value<'c, 'a>>> {
         let e = at.e;
-        let members = Self::members(at)?;
+        let members = self.members(at, width)?;
         let name = format!("llvm.nvvm.shfl.sync.{mode}.i32");
         words.iter().map(|w| e.call(&name, &[members, *w, amount, clamp], e.int(32))).collect()
     }
@@ -64,7 +70,7 @@ impl Nvptx {
             ShuffleOp::Xor | ShuffleOp::Idx if far => at.and(amount.value, width - 1)?,
             _ => amount.value,
         };
-        let moved = Self::shfl(at, mode, words, n, e.word(segment | last)?)?;
+        let moved = self.shfl(at, width, mode, words, n, e.word(segment | last)?)?;
         if !far || matches!(op, ShuffleOp::Xor | ShuffleOp::Idx) {
             return Ok(moved);
         }

@@ -178,17 +178,13 @@ impl Backend for Nvptx {
 
     fn ballot<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, condition: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
         let e = at.e;
-        let mask = e.call("llvm.nvvm.vote.ballot.sync", &[Self::members(at)?, condition], e.int(32))?;
+        let mask = e.call("llvm.nvvm.vote.ballot.sync", &[e.word(u32::MAX)?, condition], e.int(32))?;
         e.resize(mask, 32, 64, false)
     }
 
     fn read_first_lane<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, words: &[Value<'c, 'a>]) -> Result<Vec<Value<'c, 'a>>> {
-        let e = at.e;
-        let first = match at.whole {
-            true => e.word(0)?,
-            false => e.call("llvm.cttz.i32", &[Self::members(at)?, e.bit(true)?], e.int(32))?,
-        };
-        self.read_lane(at, words, first)
+        // All lanes of the warp are there: the verifier sees to it.
+        self.read_lane(at, words, at.e.word(0)?)
     }
 
     fn read_lane<'c, 'a>(
@@ -197,7 +193,7 @@ impl Backend for Nvptx {
         words: &[Value<'c, 'a>],
         lane: Value<'c, 'a>,
     ) -> Result<Vec<Value<'c, 'a>>> {
-        Self::shfl(at, "idx", words, lane, at.e.word(31)?)
+        self.shfl(at, self.chip.wave, "idx", words, lane, at.e.word(31)?)
     }
 
     fn transpose8x8<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, word: Value<'c, 'a>) -> Result<Value<'c, 'a>> {

@@ -8,7 +8,7 @@ use lathe_dsl::verify;
 use lathe_runtime::interp::{self, ArgValue, Checks, Error, GlobalBuffer, Program};
 
 use crate::failure::Failure;
-use crate::output::say;
+use crate::output::{note, say};
 use crate::text;
 
 #[derive(clap::Args)]
@@ -56,8 +56,9 @@ impl Interp {
     pub fn execute(&self) -> Result<(), Failure> {
         let kernel = text::read(&self.file)?;
         let target = text::target(&kernel, self.target.as_deref())?;
-        verify::verify(&kernel, target)
+        let warnings = verify::verify(&kernel, target)
             .map_err(|refusal| Failure::request(format!("kernel `{}` is refused: {refusal}", kernel.name)))?;
+        warnings.iter().for_each(|w| note(format_args!("warning: {w}")));
         let program = Program::new(&kernel).map_err(Failure::request)?;
         let given = self.given(&kernel)?;
         let values: Vec<ArgValue<'_>> = given

@@ -43,7 +43,7 @@ impl Run {
             .map_err(Failure::request)?;
         if self.checks.is_some() && !engine.device.name().starts_with("cpu") {
             let device = &self.device;
-            return Err(Failure::request(format!("--checks is for device `cpu`; `{device}` always checks all it can")));
+            return Err(Failure::request(format!("--checks is for device `cpu`; `{device}` has no such choice")));
         }
         let report = build.run(&engine, self.seed).map_err(|error| match error {
             RunError::TooLarge { .. } | RunError::Runtime(Error::Trace(_)) => Failure::request(error),
