@@ -194,8 +194,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
                 }
                 e.value("arith.truncf", &[result], e.ty(ty), &[])
             }
-            // As floats of 32 bits, which is what LLVM makes of it on NVIDIA, a NaN would lose its bits.
-            BinaryOp::Copysign if ty.scalar().bits() == 16 => {
+            BinaryOp::Copysign if ty.scalar().bits() == 16 && !self.backend.short_copysign_keeps_nan() => {
                 let bits = ty.with_scalar(Scalar::U16);
                 let part = |v, mask| e.same("arith.andi", &[e.bitcast(v, e.ty(bits))?, e.constant(bits, mask)?]);
                 let (magnitude, sign) = (part(operands[0], 0x7FFF)?, part(operands[1], 0x8000)?);

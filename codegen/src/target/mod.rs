@@ -234,6 +234,9 @@ pub trait Backend: Sync {
     /// than of reversing and counting from above.
     fn reversed<'c, 'a>(&self, e: &Emitter<'c, 'a>, x: Value<'c, 'a>, bits: u32) -> Result<Option<Value<'c, 'a>>>;
 
+    /// Whether LLVM's `copysign` of 16 bits keeps a NaN's.
+    fn short_copysign_keeps_nan(&self) -> bool;
+
     /// Whether rounding `f32` to bf16 takes several instructions.
     fn bf16_is_dear(&self) -> bool;
 }

@@ -340,6 +340,10 @@ impl Backend for Amdgpu {
         Ok(None)
     }
 
+    fn short_copysign_keeps_nan(&self) -> bool {
+        true
+    }
+
     fn bf16_is_dear(&self) -> bool {
         self.chip.generation != Generation::Cdna4
     }

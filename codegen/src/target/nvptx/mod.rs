@@ -345,6 +345,10 @@ impl Backend for Nvptx {
         Ok(Some(e.asm(template, constraints, &[x], &[e.int(bits)], false)?[0]))
     }
 
+    fn short_copysign_keeps_nan(&self) -> bool {
+        false // It goes through `f32`.
+    }
+
     fn bf16_is_dear(&self) -> bool {
         false
     }
