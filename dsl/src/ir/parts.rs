@@ -6,6 +6,7 @@ use super::op::{
     OffsetUnit, Order, Predicate, ReduceOp, Scope, ShuffleOp, UnaryOp, Unroll,
 };
 use super::{Block, Value};
+use crate::numerics::{Narrow, Overflow};
 
 /// Takes the parts of an operation as they are printed: `mnemonic POSITIONAL, … key=value … { region } …`.
 pub trait Show {
@@ -246,7 +247,24 @@ macro_rules! attribute_part {
     )*};
 }
 
-attribute_part!(Axis, OffsetUnit, Order, Scope, Unroll, Coherence);
+attribute_part!(Axis, OffsetUnit, Order, Scope, Unroll, Coherence, Overflow);
+
+/// A format is always named: none is a default.
+impl Part for Narrow {
+    fn show(&self, key: &str, show: &mut dyn Show) {
+        if key.is_empty() { show.word(self.name().to_owned()) } else { show.keyed(key, self.name().to_owned()) }
+    }
+    fn read<R: Read>(key: &str, _: &str, from: &mut R) -> Result<Self, R::Error> {
+        let wanted = format!("one of {}", Self::ALL.map(Self::name).join(", "));
+        if key.is_empty() {
+            return from.word(&wanted, Self::named);
+        }
+        match from.keyed(key, &wanted, Self::named)? {
+            Some(format) => Ok(format),
+            None => Err(from.error(format!("`{key}=` with {wanted}"))),
+        }
+    }
+}
 
 impl Part for AtomicKind {
     fn show(&self, _: &str, show: &mut dyn Show) {

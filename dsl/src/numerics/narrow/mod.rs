@@ -9,8 +9,10 @@ mod tests;
 
 pub use scale::{ScaleRule, scale_code};
 
+use serde::{Deserialize, Serialize};
+
 /// A format of at most 8 bits. A code is a `u8` whose upper bits are 0.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Narrow {
     /// 4 exponent, 3 fraction bits; no infinity, one NaN of each sign; largest 448. gfx950, gfx12, NVIDIA.
     E4m3,
@@ -31,7 +33,7 @@ pub enum Narrow {
 }
 
 /// How a number between two codes becomes one of them.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Rounding {
     /// The nearer one; of two equally near ones that with an even code.
     NearestEven,
@@ -42,12 +44,31 @@ pub enum Rounding {
 }
 
 /// What becomes of a number whose rounded magnitude is larger than the format's largest.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub enum Overflow {
     /// The largest number of its sign; infinity too.
+    #[default]
     Saturate,
     /// The infinity of its sign, or NaN in a format that has none. In a format where all codes are numbers it saturates.
     Ieee,
+}
+
+impl Overflow {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Saturate, Self::Ieee];
+
+    /// `saturate` or `ieee`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Saturate => "saturate",
+            Self::Ieee => "ieee",
+        }
+    }
+
+    /// The one with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|o| o.name() == name)
+    }
 }
 
 /// Which codes are no numbers.
@@ -87,6 +108,11 @@ impl Narrow {
             Self::E2m1 => "e2m1",
             Self::E8m0 => "e8m0",
         }
+    }
+
+    /// The format with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|f| f.name() == name)
     }
 
     /// Bits of a code: 8, 6 or 4.
