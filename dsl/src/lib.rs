@@ -51,6 +51,7 @@ pub mod facts;
 pub mod ir;
 pub mod kernel;
 pub mod math;
+pub mod mma;
 pub mod numerics;
 pub mod target;
 pub mod uniform;

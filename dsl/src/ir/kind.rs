@@ -77,7 +77,9 @@ impl Op {
             | Self::ReadFirstLane(_)
             | Self::AssumeUniform { .. }
             | Self::ReadLane(..)
-            | Self::Transpose8x8(_) => OpKind::Lanes,
+            | Self::Transpose8x8(_)
+            | Self::Mma { .. }
+            | Self::MfmaScaled { .. } => OpKind::Lanes,
             Self::Barrier
             | Self::AsyncMark
             | Self::WaitAsyncMark(_)

@@ -6,6 +6,8 @@ use super::def::{Agreement, Family, OpDef, apart, attribute, mnemonics, ops};
 use super::parts::{Part, Read, Show};
 use super::types::Class;
 use super::{Block, Value};
+use crate::mma::{Fragments, MmaShape, MmaType};
+use crate::numerics::Narrow;
 
 /// A compile-time constant of a scalar type: its bits, zero-extended to 64.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -761,6 +763,58 @@ ops! {
         /// `t = l mod 4`, a word holds row `g`, columns `2t` (low half) and `2t + 1` before, and column `g`, rows `2t` and
         /// `2t + 1` after. All lanes of the group must be active.
         Transpose8x8(value: Value) = "transpose8x8", "v.transpose8x8()", "movmatrix", Class::U32, "(v: u32) -> u32", BITS;
+        /// Matrix product with a sum: D = A·B + C, A of M×K, B of K×N, C and D of M×N. Each logical group of lanes multiplies
+        /// matrices of its own; [`crate::mma::plain`] tells which shapes there are on which chip, how many lanes a group has,
+        /// and which element each register of a lane holds. All lanes of the wave must be active. Floats: the exact sum of all
+        /// products and C, rounded once to f32 (`cpu`; with the chip's own rounding on request); +0 if it is 0. Subnormal
+        /// factors count, a sum below 2^-126 may be flushed. Integers: i32, wrapping.
+        Mma {
+            /// A, in fragment registers: a vector of elements, or of packed words of a narrow float.
+            a: Value,
+            /// B.
+            b: Value,
+            /// C: a vector of f32, or of i32 for integers.
+            c: Value,
+            /// Extents.
+            shape: MmaShape,
+            /// Elements of A.
+            a_type: MmaType,
+            /// Elements of B.
+            b_type: MmaType,
+            /// Whose registers: the target's.
+            fragments: Fragments,
+        } = "mma", "k.mma(&a, &b, &c)", "rocdl.mfma_f32_*, mfma_i32_*, wmma_*; mma.sync", Class::PLAIN,
+            "(a: fragment, b: fragment, c: fragment) -> fragment",
+            Agreement::Bound("integers: the same bits; floats: 2^-20 of the sum of |a·b| and |c|, plus 2^-126");
+        /// Block-scaled matrix product: D = A·B + C of 16×16×128, where every 32 elements along K of a row of A, and of a column
+        /// of B, are multiplied by a power of two of their own, an e8m0 code: 2^(code − 127), NaN for 0xFF. C is not scaled.
+        /// [`crate::mma::scaled`] tells which element each register of a lane holds. A lane gives its scales as one word, or as
+        /// two where waves have 32 lanes; the code is the byte of the word that `a_byte` or `b_byte` names. All lanes of the wave
+        /// must be active. The exact sum of all scaled products and C, rounded once to f32 (`cpu`); +0 if it is 0.
+        MfmaScaled {
+            /// A: packed words.
+            a: Value,
+            /// B: packed words.
+            b: Value,
+            /// C: a vector of f32.
+            c: Value,
+            /// `u32` or `u32x2`.
+            a_scale: Value,
+            /// `u32` or `u32x2`.
+            b_scale: Value,
+            /// Elements of A.
+            a_type: Narrow,
+            /// Elements of B.
+            b_type: Narrow,
+            /// 0 to 3: which byte of each word of `a_scale` (rocdl's opsel).
+            a_byte: u32,
+            /// 0 to 3.
+            b_byte: u32,
+            /// Whose registers: the target's.
+            fragments: Fragments,
+        } = "mfma_scaled", "k.mfma_scaled(&a, &b, &c, a_scale, b_scale)", "mfma_scaled, rocdl.mfma_scale_f32_16x16x128_f8f6f4",
+            Class::U32, "(a: fragment, b: fragment, c: fragment, a_scale, b_scale) -> fragment",
+            Agreement::Bound("2^-20 of the sum of |a·b|, scaled, and |c|, plus 2^-126");
         /// Byte `i` of the result is byte `selector.byte[i] mod 8` of the eight bytes of `a` (4–7) and `b` (0–3).
         PermB32(a: Value, b: Value, selector: Value) = "perm_b32", "k.perm_b32(a, b, selector)", "rocdl.perm_b32", Class::U32,
             "(a: u32, b: u32, selector: u32) -> u32", BITS;

@@ -6,6 +6,7 @@ use super::op::{
     OffsetUnit, Order, Predicate, ReduceOp, Scope, ShuffleOp, UnaryOp, Unroll,
 };
 use super::{Block, Value};
+use crate::mma::{Fragments, MmaShape, MmaType};
 use crate::numerics::{Narrow, Overflow};
 
 /// Takes the parts of an operation as they are printed: `mnemonic POSITIONAL, … key=value … { region } …`.
@@ -249,21 +250,33 @@ macro_rules! attribute_part {
 
 attribute_part!(Axis, OffsetUnit, Order, Scope, Unroll, Coherence, Overflow);
 
-/// A format is always named: none is a default.
-impl Part for Narrow {
-    fn show(&self, key: &str, show: &mut dyn Show) {
-        if key.is_empty() { show.word(self.name().to_owned()) } else { show.keyed(key, self.name().to_owned()) }
-    }
-    fn read<R: Read>(key: &str, _: &str, from: &mut R) -> Result<Self, R::Error> {
-        let wanted = format!("one of {}", Self::ALL.map(Self::name).join(", "));
-        if key.is_empty() {
-            return from.word(&wanted, Self::named);
+/// Attributes without a default: they are always printed.
+macro_rules! named_part {
+    ($($t:ty: $wanted:expr;)*) => {$(
+        impl Part for $t {
+            fn show(&self, key: &str, show: &mut dyn Show) {
+                show.keyed(key, self.to_string());
+            }
+            fn read<R: Read>(key: &str, _: &str, from: &mut R) -> Result<Self, R::Error> {
+                let wanted: String = $wanted;
+                match from.keyed(key, &wanted, Self::named)? {
+                    Some(value) => Ok(value),
+                    None => Err(from.error(format!("`{key}=` with {wanted}"))),
+                }
+            }
         }
-        match from.keyed(key, &wanted, Self::named)? {
-            Some(format) => Ok(format),
-            None => Err(from.error(format!("`{key}=` with {wanted}"))),
-        }
-    }
+    )*};
+}
+
+fn one_of<const N: usize>(names: [&str; N]) -> String {
+    format!("one of {}", names.join(", "))
+}
+
+named_part! {
+    Narrow: one_of(Self::ALL.map(Self::name));
+    MmaType: "f16, bf16, i8 or a narrow float such as e4m3".to_owned();
+    MmaShape: "extents such as m16n16k32".to_owned();
+    Fragments: one_of(Self::ALL.map(Self::name));
 }
 
 impl Part for AtomicKind {

@@ -104,7 +104,9 @@ impl Transfer<'_> {
             | Op::BufferAtomic { .. }
             | Op::BufferAtomicCas { .. }
             | Op::LdsReadTr { .. }
-            | Op::Transpose8x8(_) => State::DIFFERENT,
+            | Op::Transpose8x8(_)
+            | Op::Mma { .. }
+            | Op::MfmaScaled { .. } => State::DIFFERENT,
             // One load for the wave, of memory that nobody writes.
             Op::SBufferLoad { .. } => all().with_bits(|k| if k <= self.wave || all().same(k) { 0 } else { u32::MAX }),
             Op::Ballot(_) => State::by_size(|k| if k <= self.wave { 0 } else { u32::MAX }),

@@ -3,6 +3,7 @@
 mod budget;
 mod lacks;
 mod lds;
+mod matrix;
 mod memory;
 mod origins;
 mod places;

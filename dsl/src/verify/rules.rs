@@ -350,6 +350,7 @@ impl Scope<'_> {
                 same(Type::U32, "the operand", operands[0])?;
                 keeps()
             }
+            Op::Mma { .. } | Op::MfmaScaled { .. } => self.product(&inst.op, &operands, result()?),
             Op::PermB32(..) => {
                 for (what, ty) in ["the first word", "the second word", "the selector"].iter().zip(&operands) {
                     same(Type::U32, what, *ty)?;

@@ -138,6 +138,8 @@ fn whom(op: &Op) -> Option<Whom> {
         | Op::ReadFirstLane(_)
         | Op::ReadLane(..)
         | Op::LdsReadTr { .. }
+        | Op::Mma { .. }
+        | Op::MfmaScaled { .. }
         | Op::CopyToLds { .. } => Some(Whom::Wave),
         Op::LaneShuffle { width, .. } | Op::Butterfly { width, .. } => Some(Whom::Group(*width)),
         Op::Transpose8x8(_) => Some(Whom::Group(32)),

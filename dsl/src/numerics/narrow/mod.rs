@@ -53,6 +53,12 @@ pub enum Overflow {
     Ieee,
 }
 
+impl std::fmt::Display for Narrow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 impl Overflow {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Saturate, Self::Ieee];

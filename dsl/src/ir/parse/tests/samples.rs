@@ -5,6 +5,8 @@ use crate::ir::{
     AtomicKind, AtomicOp, Axis, BinaryOp, Bits, Block, ButterflyOp, Cache, Coherence, Memory, NativeCode, NativeForm,
     OffsetUnit, Op, Order, Predicate, ReduceOp, Scalar, Scope, ShuffleOp, Space, Type, UnaryOp, Unroll, Value,
 };
+use crate::mma::{Fragments, MmaShape, MmaType};
+use crate::numerics::Narrow;
 
 const A: Value = Value(0);
 const B: Value = Value(1);
@@ -107,6 +109,15 @@ fn plain(all: &mut Vec<(Op, Vec<Type>)>) {
     f32(Op::Expect { condition: A, likely: false });
     for scope in [Scope::Wave, Scope::Workgroup] {
         f32(Op::AssumeUniform { value: A, scope });
+    }
+    for (i, fragments) in Fragments::ALL.into_iter().enumerate() {
+        let shape = MmaShape::new(16 << i, 8, 32);
+        for (a_type, b_type) in [(MmaType::F16, MmaType::Bf16), (MmaType::I8, MmaType::Narrow(Narrow::E5m2Fnuz))] {
+            f32(Op::Mma { a: A, b: B, c: C, shape, a_type, b_type, fragments });
+        }
+        let (a_byte, b_byte, a_type, b_type) = (i as u32, 3 - i as u32, Narrow::ALL[i], Narrow::ALL[7 - i]);
+        let (a_scale, b_scale) = (D, A);
+        f32(Op::MfmaScaled { a: A, b: B, c: C, a_scale, b_scale, a_type, b_type, a_byte, b_byte, fragments });
     }
     let mut void = |op| all.push((op, vec![]));
     void(Op::SWaitcnt { vmcnt: None, lgkmcnt: None, expcnt: None });
