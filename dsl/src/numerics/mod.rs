@@ -4,6 +4,7 @@
 mod float;
 mod hw;
 mod int;
+mod matrix;
 mod narrow;
 mod round;
 mod stochastic;
@@ -11,6 +12,7 @@ mod stochastic;
 pub use float::{Float, maximum, maxnum, minimum, minnum};
 pub use hw::{hw_exp2, hw_log2, hw_rcp, hw_rsq, hw_sqrt};
 pub use int::Int;
+pub use matrix::{MmaRounding, exact_sum, hopper_step};
 pub use narrow::{Narrow, Overflow, Rounding, ScaleRule, scale_code};
 pub use stochastic::{bf16_stochastic, f16_stochastic};
 
