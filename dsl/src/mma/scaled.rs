@@ -2,6 +2,7 @@
 
 use super::layout::{cols, rows};
 use super::{Fragments, Layout, MmaShape, MmaType, Tiles};
+use crate::ir::{Scalar, Type};
 use crate::numerics::Narrow;
 
 /// The shape of `mfma_scaled`.
@@ -19,6 +20,16 @@ pub struct ScaledTiles {
     pub scale_a: Layout,
     /// Scales of B: a row a block of 32 along K, 16 columns.
     pub scale_b: Layout,
+}
+
+impl ScaledTiles {
+    /// Type of a lane's scales of A, and of B.
+    pub fn scale_type(&self) -> Type {
+        match self.scale_a.elements() {
+            1 => Type::U32,
+            n => Type::Vector(Scalar::U32, n),
+        }
+    }
 }
 
 /// Where everything is in a scaled product of these formats.

@@ -2,7 +2,7 @@
 
 use super::Scope;
 use super::rules::same;
-use crate::ir::{Op, Scalar, Type};
+use crate::ir::{Op, Type};
 use crate::mma::{Fragments, MmaType, Tiles, plain, scaled};
 
 impl Scope<'_> {
@@ -20,10 +20,7 @@ impl Scope<'_> {
                 let all = scaled(fragments, a_type, b_type)?;
                 self.whole_waves(op)?;
                 factors(&all.tiles, (MmaType::Narrow(a_type), MmaType::Narrow(b_type)), operands, result)?;
-                let scale = match all.scale_a.elements() {
-                    1 => Type::U32,
-                    n => Type::Vector(Scalar::U32, n),
-                };
+                let scale = all.scale_type();
                 same(scale, "the scale of A", operands[3])?;
                 same(scale, "the scale of B", operands[4])?;
                 for (what, byte) in [("A", a_byte), ("B", b_byte)] {

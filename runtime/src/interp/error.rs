@@ -389,6 +389,18 @@ pub enum Error {
         /// What is wrong with it.
         message: String,
     },
+    /// Matrix products were to be rounded as a chip does whose fragments they are not.
+    #[error(
+        "kernel `{kernel}` multiplies {fragments} fragments, which cannot be rounded as {rounding} does; allowed is exact"
+    )]
+    Rounding {
+        /// Kernel name.
+        kernel: String,
+        /// The rounding asked for.
+        rounding: &'static str,
+        /// The product's fragments.
+        fragments: &'static str,
+    },
     /// A host access leaves the buffer.
     #[error("bytes {offset}..{} of a buffer of {extent} bytes", offset.saturating_add(*bytes))]
     HostAccess {

@@ -87,7 +87,7 @@ pub(super) fn shuffle<C: Cell, const W: usize>(
 }
 
 /// Every group of `width` lanes that has an active one must have no inactive one.
-fn whole_groups<const W: usize>(width: u32, mask: u64) -> Done {
+pub(super) fn whole_groups<const W: usize>(width: u32, mask: u64) -> Done {
     each_lane::<W>(mask, |i| {
         let first = i as u32 / width * width;
         let missing = (u64::MAX >> (64 - width)) << first & !mask;

@@ -15,6 +15,7 @@ mod findings;
 mod flatten;
 mod lanes;
 mod lds;
+mod matrix;
 mod memory;
 mod program;
 mod promises;
@@ -32,6 +33,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use lathe_dsl::ir::{Access, ParamKind};
+use lathe_dsl::mma::Fragments;
+use lathe_dsl::numerics::MmaRounding;
 
 pub use error::{Absence, AccessKind, BufferAccess, Error, Fault, FaultKind, Finding, FindingKind, Site, Unusual};
 pub use memory::GlobalBuffer;
@@ -69,6 +72,8 @@ pub struct Options {
     pub max_findings: usize,
     /// What is checked besides what always is.
     pub checks: Checks,
+    /// How matrix products round their sums.
+    pub mma: MmaRounding,
 }
 
 impl Default for Options {
@@ -80,6 +85,7 @@ impl Default for Options {
             step_limit: None,
             max_findings: 64,
             checks: Checks::DEFAULT,
+            mma: MmaRounding::Exact,
         }
     }
 }
@@ -151,6 +157,7 @@ pub fn launch_among(
 ) -> Result<Report, Error> {
     let nothing = GlobalBuffer::zeroed(0);
     check_args(program, args)?;
+    check_rounding(program, options.mma)?;
     let blocks = program.grid.iter().fold(1u64, |n, d| n.saturating_mul(u64::from(*d)));
     let named = program.params.iter().zip(args).filter_map(|(p, a)| match a {
         ArgValue::Buffer(buffer) => Some(Allocation { buffer, name: p.name }),
@@ -214,6 +221,18 @@ fn run_workers<const W: usize>(shared: &Shared<'_>, code: &[Instr<W>], threads: 
         }
         outcomes
     })
+}
+
+/// A chip's rounding is that of the chip's fragments.
+fn check_rounding(program: &Program, mma: MmaRounding) -> Result<(), Error> {
+    let wrong = program.products.iter().find(|p| mma == MmaRounding::Hopper && p.fragments != Fragments::Nvidia);
+    match wrong {
+        Some(product) => {
+            let kernel = program.name.clone();
+            Err(Error::Rounding { kernel, rounding: mma.name(), fragments: product.fragments.name() })
+        }
+        None => Ok(()),
+    }
 }
 
 fn check_args(program: &Program, args: &[ArgValue<'_>]) -> Result<(), Error> {

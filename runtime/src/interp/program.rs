@@ -5,6 +5,7 @@ use lathe_dsl::ir::{Axis, Kernel, LdsArray, Location, Param, Scalar, ShuffleOp, 
 use super::alu::{Fn1, Fn2, Fn3, Rmw};
 use super::error::Error;
 use super::flatten;
+use super::matrix::Product;
 use super::watch::Mark;
 
 /// A register: index of a row of lanes in the 32-bit or the 64-bit register file; which one, the instruction says.
@@ -121,6 +122,9 @@ instrs! {
         /// The value of lane `^ offset`; all lanes of its group of `width` must be active.
         Partner { dst, a; class: Class, n: u32, offset: u32, width: u32 }
         Transpose { dst, a }
+        /// Product number `product`.
+        Product { dst, a, b, c; product: u32 }
+        ScaledProduct { dst, a, b, c, a_scale, b_scale; product: u32 }
         /// Elements of `bits` bits, of the `n` rows of `row` bits that a lane has, dealt out among 16 lanes.
         Deal { dst, a; bits: u32, row: u32, n: u32 }
         Assume { condition }
@@ -244,6 +248,8 @@ pub struct Program {
     /// Byte offset of each LDS array, and the LDS size.
     pub(super) lds_layout: (Vec<u32>, u32),
     pub(super) code: Code,
+    /// Matrix products, by the number that instructions have.
+    pub(super) products: Vec<Product>,
     /// Location of each instruction's operation.
     pub(super) locations: Vec<Location>,
     /// What checks need to know of it.

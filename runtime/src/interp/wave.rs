@@ -4,6 +4,7 @@ use std::hash::{Hash, Hasher};
 use std::sync::atomic::{Ordering, fence};
 
 use lathe_dsl::ir::Axis;
+use lathe_dsl::numerics::MmaRounding;
 use rustc_hash::FxHasher;
 
 use super::access::{self, Access};
@@ -13,6 +14,7 @@ use super::error::{Absence, AccessKind, Fault, FaultKind, Site};
 use super::findings::Findings;
 use super::lanes;
 use super::lds::{self, Lds};
+use super::matrix::Operands;
 use super::memory::GlobalBuffer;
 use super::program::{Class, Instr, Pc, Program, Width, opened_around};
 use super::promises::Promises;
@@ -37,6 +39,7 @@ pub(super) struct Context<'a> {
     pub(super) findings: &'a mut Findings,
     /// If anything is checked.
     pub(super) watch: Option<&'a mut Watch>,
+    pub(super) mma: MmaRounding,
     pub(super) strict_bounds: bool,
     pub(super) step_limit: u64,
 }
@@ -351,6 +354,14 @@ impl<const W: usize> Wave<W> {
                     by_class!(class, lanes::partner(regs, (offset, width), dst, a, n, mask))
                 }
                 Instr::Transpose { dst, a } => lanes::transpose(regs, dst, a, mask),
+                Instr::Product { dst, a, b, c, product } => {
+                    let operands = Operands { dst, factors: [a, b], c, scales: [0; 2] };
+                    cx.program.products[product as usize].run(regs, &operands, cx.mma, mask)
+                }
+                Instr::ScaledProduct { dst, a, b, c, a_scale, b_scale, product } => {
+                    let operands = Operands { dst, factors: [a, b], c, scales: [a_scale, b_scale] };
+                    cx.program.products[product as usize].run(regs, &operands, cx.mma, mask)
+                }
                 Instr::Agree { a, class, workgroup } => {
                     let what = "value of `assume_uniform`";
                     let agreed = match class {

@@ -132,6 +132,7 @@ fn run<const W: usize>(
         promises: &mut resident.promises,
         findings: &mut outcome.findings,
         watch: resident.watch.as_mut(),
+        mma: shared.options.mma,
         strict_bounds: shared.options.strict_bounds,
         step_limit: shared.options.step_limit.unwrap_or(u64::MAX),
     };

@@ -91,10 +91,7 @@ fn the_tensor_core_cuts_small_terms() {
     // Cut towards 0 after the sum, for both signs.
     assert_eq!(step(&[(1.0, 1.0), (2f64.powi(-12), 2f64.powi(-12))], 0.0), 1.0);
     assert_eq!(step(&[(-1.0, 1.0), (2f64.powi(-12), -(2f64.powi(-12)))], 0.0), -1.0);
-    assert_eq!(
-        step(&[(-1.0, 1.0), (2f64.powi(-12), 2f64.powi(-13))], 0.0),
-        -(1.0 - 2f32.powi(-24))
-    );
+    assert_eq!(step(&[(-1.0, 1.0), (2f64.powi(-12), 2f64.powi(-13))], 0.0), -(1.0 - 2f32.powi(-24)));
     // A subnormal f16 counts with the smallest normal exponent.
     let tiny = 2f64.powi(-24);
     assert_eq!(step(&[(tiny, tiny)], 0.0), 2f32.powi(-48));

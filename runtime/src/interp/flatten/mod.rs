@@ -6,12 +6,14 @@
 mod control;
 mod data;
 mod lanes;
+mod matrix;
 mod memory;
 
 use lathe_dsl::ir::{Block, Inst, Kernel, Location, Op, OpKind, ParamKind, Type, Value};
 
 use super::error::Error;
 use super::lds;
+use super::matrix::Product;
 use super::program::{Class, Code, Instr, Pc, Program, Source};
 use super::registers::{self, VReg};
 use super::watch::Mark;
@@ -46,6 +48,7 @@ struct Flattener<'a, const W: usize> {
     scope: Vec<Value>,
     /// Location of the operation being flattened.
     location: Option<Location>,
+    products: Vec<Product>,
     marks: Vec<Mark>,
     /// What checks need to know of it.
     mark: Mark,
@@ -93,6 +96,7 @@ impl<'a, const W: usize> Flattener<'a, W> {
             vregs: vec![],
             bindings: vec![None; kernel.values.len()],
             scope: vec![],
+            products: vec![],
             location: None,
             marks: vec![],
             mark: Mark::default(),
@@ -120,6 +124,7 @@ impl<'a, const W: usize> Flattener<'a, W> {
             lds: kernel.lds.clone(),
             lds_layout: kernel.lds_layout(),
             code: code(placed),
+            products: self.products,
             locations: self.locations,
             marks: self.marks,
             rows,
@@ -306,6 +311,7 @@ impl<'a, const W: usize> Flattener<'a, W> {
             Op::If { condition, then, otherwise } => self.if_(inst, *condition, then, otherwise),
             Op::For { lo, hi, step, init, body, .. } => self.for_(inst, (*lo, *hi, *step), init, body),
             Op::While { init, before, after } => self.while_(inst, init, before, after),
+            Op::Mma { .. } | Op::MfmaScaled { .. } => self.product(inst),
             op => match op.kind() {
                 OpKind::Place | OpKind::Data => self.data_op(inst),
                 OpKind::Address | OpKind::Memory => self.memory_op(inst),

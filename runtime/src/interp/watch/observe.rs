@@ -146,6 +146,8 @@ pub(in super::super) fn observe<'m, const W: usize>(
         | Instr::Shuffle { .. }
         | Instr::Partner { .. }
         | Instr::Transpose { .. }
+        | Instr::Product { .. }
+        | Instr::ScaledProduct { .. }
         | Instr::Deal { .. }
         | Instr::Agree { .. }
         | Instr::Assume { .. }
