@@ -25,6 +25,12 @@ impl<T, A> Clone for Buffer<'_, T, A> {
 
 impl<T, A> Copy for Buffer<'_, T, A> {}
 
+impl<T, A> Buffer<'_, T, A> {
+    pub(super) fn id(self) -> Value {
+        self.id
+    }
+}
+
 impl<'k, T: Element + Plain, A> Buffer<'k, T, A> {
     /// Pointer to the first element of a buffer parameter.
     #[track_caller]

@@ -9,6 +9,7 @@ mod element;
 mod group;
 mod lanes;
 mod math;
+pub mod matrix;
 mod native;
 mod options;
 mod pointer;

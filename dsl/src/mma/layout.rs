@@ -23,6 +23,14 @@ impl Layout {
         Self { lane: lane.into_iter().collect(), element: element.into_iter().collect() }
     }
 
+    /// Some layout of a matrix of about this size over so many lanes: where no product says which.
+    pub(crate) fn any(rows: u32, cols: u32, lanes: u32) -> Self {
+        let all = |n: u32| (0..n.clamp(1, 64).next_power_of_two().trailing_zeros()).map(|i| 1 << i);
+        let mut steps: Vec<Step> = all(cols).map(Step::Col).chain(all(rows).map(Step::Row)).collect();
+        let element = steps.split_off(steps.len().min(lanes.trailing_zeros() as usize));
+        Self { lane: steps, element }
+    }
+
     /// Bits of the lane's number, lowest first.
     pub fn lane_steps(&self) -> &[Step] {
         &self.lane
