@@ -7,6 +7,7 @@ mod filetests;
 mod gcn;
 mod golden;
 mod isolated;
+mod matrix;
 mod planted;
 mod threads;
 
