@@ -2,5 +2,6 @@
 
 #![forbid(unsafe_code)]
 
+pub mod gemm;
 pub mod mla;
 pub mod registry;

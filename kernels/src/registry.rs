@@ -10,6 +10,7 @@ use lathe_runtime::jit::{Compiled, Jit};
 use lathe_runtime::{Engine, Error};
 use serde::Serialize;
 
+use crate::gemm::mx::GemmMx;
 use crate::mla::combine::MlaCombine;
 
 /// Makes a build of a kernel from `field=value` settings.
@@ -31,10 +32,13 @@ pub struct Entry {
 }
 
 /// Every kernel, in alphabetical order.
-pub const KERNELS: &[Entry] = &[entry::<MlaCombine>(
-    "Combines the ranks' partial attention rows, weighted by their log-sum-exp, into bf16 latents",
-    &["stage_combine", "store_latents"],
-)];
+pub const KERNELS: &[Entry] = &[
+    entry::<GemmMx>("Multiplies two MXFP4 matrices into one of bf16: D = A·Bᵀ", &["copy", "multiply", "store"]),
+    entry::<MlaCombine>(
+        "Combines the ranks' partial attention rows, weighted by their log-sum-exp, into bf16 latents",
+        &["stage_combine", "store_latents"],
+    ),
+];
 
 const fn entry<K: Run>(doc: &'static str, stages: &'static [&'static str]) -> Entry {
     Entry { name: K::NAME, doc, stages, fields: K::FIELDS, parse: parse::<K> }

@@ -4,10 +4,10 @@ use std::marker::PhantomData;
 
 use super::super::Builder;
 use super::super::control::Values;
-use super::super::element::Number;
-use super::super::value::V;
+use super::super::element::{Number, Ty};
+use super::super::value::{Operand, V};
 use super::{Product, Role, roles};
-use crate::ir::{Location, Op, Type, Value};
+use crate::ir::{Bits, Location, Op, Type, Value};
 use crate::mma::{Fragments, Layout, Step};
 
 /// A lane's registers of matrix `R` of the product `P`: no other product, and no other matrix of this one, takes it.
@@ -72,6 +72,28 @@ impl<'k, P: Product, R: Role<P>> Fragment<'k, P, R> {
         (0..n).map(|i| self.k.emit_at(Op::Extract(self.id, i), location)).collect()
     }
 
+    /// Itself with zeros outside of so many rows and columns, counted from the fragment's own. Packed codes are asked about a word
+    /// at a time, by the first: extents along the side on which they are packed must be a multiple of 16.
+    #[track_caller]
+    pub fn within(self, rows: impl Operand<'k, u32>, cols: impl Operand<'k, u32>) -> Self {
+        let (rows, cols) = (rows.value(self.k), cols.value(self.k));
+        let layout = self.layout();
+        let first = self.k.first_place(&layout);
+        let registers = self.registers();
+        let width = <R::Register as Ty>::TYPE.scalar().bits();
+        let zero: V<'k, R::Register> = V::new(self.k, self.k.const_value(R::Register::TYPE, Bits(0)));
+        let kept: Vec<_> = registers
+            .into_iter()
+            .enumerate()
+            .map(|(i, x)| {
+                let (row, col) = layout.at(0, i as u32 * width / R::BITS);
+                let live = plus(first.row, row).lt(rows) & plus(first.col, col).lt(cols);
+                live.select(x, zero)
+            })
+            .collect();
+        self.k.fragment(&kept)
+    }
+
     /// What `f` makes of each register.
     #[track_caller]
     pub fn map(self, f: impl FnMut(V<'k, R::Register>) -> V<'k, R::Register>) -> Self {
@@ -125,7 +147,7 @@ impl<'k> Builder<'k> {
         R::Register: Number,
     {
         let ty = R::registers(self.fragment_layout::<P, R>().elements());
-        Fragment::new(self, self.const_value(ty, crate::ir::Bits(0)))
+        Fragment::new(self, self.const_value(ty, Bits(0)))
     }
 
     /// Row and column of every element that this lane holds of matrix `R` of product `P`, in the order of its registers (of

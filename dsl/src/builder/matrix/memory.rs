@@ -31,7 +31,20 @@ pub struct Matrix<'k, M> {
     first: V<'k, Idx>,
     stride: V<'k, Idx>,
     within: Option<(V<'k, u32>, V<'k, u32>)>,
+    swizzle: Option<Swizzle>,
+    /// Elements of an access at most.
+    at_most: u32,
 }
+
+/// See [`Matrix::swizzled`].
+#[derive(Clone, Copy)]
+struct Swizzle {
+    shift: u32,
+    mask: u32,
+}
+
+/// Bytes of the pieces that a swizzle moves.
+const PIECE: u32 = 16;
 
 impl<'k, M> Matrix<'k, M> {
     /// Element (0, 0) at element `first` of the memory; rows (columns of a column-major one) `stride` elements apart.
@@ -43,15 +56,36 @@ impl<'k, M> Matrix<'k, M> {
         first: impl Operand<'k, Idx>,
         stride: impl Operand<'k, Idx>,
     ) -> Self {
-        Self { memory, storage, first: first.value(k), stride: stride.value(k), within: None }
+        Self {
+            memory,
+            storage,
+            first: first.value(k),
+            stride: stride.value(k),
+            within: None,
+            swizzle: None,
+            at_most: u32::MAX,
+        }
     }
 
     /// Only so many rows and columns count: elements outside are loaded as 0 without an access, and not stored. Elements that one
     /// access takes together, along a row (a column), are asked about by their first: extents along it must be a multiple of
-    /// [`Builder::run`]. For global buffers.
+    /// [`Builder::run`], or of what [`Matrix::at_most`] says. For global buffers.
     #[must_use]
     pub fn within(self, rows: V<'k, u32>, cols: V<'k, u32>) -> Self {
         Self { within: Some((rows, cols)), ..self }
+    }
+
+    /// The 16-byte piece number `p` of row (column) `r` lies where piece `p ^ ((r >> shift) & mask)` would: lanes that access the
+    /// same piece of different rows then meet different banks of LDS.
+    #[must_use]
+    pub fn swizzled(self, shift: u32, mask: u32) -> Self {
+        Self { swizzle: Some(Swizzle { shift, mask }), ..self }
+    }
+
+    /// Accesses of at most so many elements, a power of two: where rows (columns) begin at no larger multiple.
+    #[must_use]
+    pub fn at_most(self, elements: u32) -> Self {
+        Self { at_most: elements, ..self }
     }
 }
 
@@ -174,9 +208,11 @@ struct Runs<'k> {
     storage: Storage,
     place: Place<'k>,
     within: Option<(V<'k, u32>, V<'k, u32>)>,
-    /// Bytes: of this lane's element 0, and from row (column) to row.
+    /// Bytes: where this lane's first row (column) begins, from one to the next, and to its first element in it.
     start: V<'k, Idx>,
     stride: V<'k, Idx>,
+    minor: V<'k, u32>,
+    swizzle: Option<Swizzle>,
 }
 
 impl<'k> Runs<'k> {
@@ -194,7 +230,6 @@ impl<'k> Runs<'k> {
             ));
             return None;
         }
-        let bytes = run * bits / 8;
         let place = k.first_place(&layout);
         let (major, minor) = match matrix.storage {
             Storage::RowMajor => (place.row, place.col),
@@ -206,9 +241,22 @@ impl<'k> Runs<'k> {
             _ => elements * (bits / 8),
         };
         let stride = in_bytes(matrix.stride);
-        let start = in_bytes(matrix.first + minor.to::<Idx>()) + major.to::<Idx>() * stride;
-        let access = (1 << bytes.trailing_zeros()).min(WIDEST);
-        Some(Self { bits, run, access, storage: matrix.storage, place, within: matrix.within, start, stride, layout })
+        let bytes = run * bits / 8;
+        let at_most = (matrix.at_most.min(run) * bits / 8).max(1);
+        let access = (1 << bytes.trailing_zeros()).min(WIDEST).min(1 << at_most.ilog2());
+        Some(Self {
+            bits,
+            run,
+            access,
+            storage: matrix.storage,
+            place,
+            within: matrix.within,
+            start: in_bytes(matrix.first) + major.to::<Idx>() * stride,
+            stride,
+            minor: if bits < 8 { (minor * bits) >> 3 } else { minor * (bits / 8) },
+            swizzle: matrix.swizzle,
+            layout,
+        })
     }
 
     /// Byte offset and mask of every access, with the number of its first element.
@@ -220,15 +268,24 @@ impl<'k> Runs<'k> {
                 Storage::RowMajor => (row, col),
                 Storage::ColMajor => (col, row),
             };
-            let mut bytes = self.start;
+            let mut start = self.start;
             if major != 0 {
-                bytes = bytes + self.stride * major;
+                start = start + self.stride * major;
             }
-            let mask =
-                self.within.map(|(rows, cols)| plus(self.place.row, row).lt(rows) & plus(self.place.col, col).lt(cols));
+            let lane = match self.storage {
+                Storage::RowMajor => self.place.row,
+                Storage::ColMajor => self.place.col,
+            };
+            let moved = self.swizzle.map(|s| ((plus(lane, major) >> s.shift) & s.mask) * PIECE);
             for at in (0..self.run * self.bits / 8).step_by(self.access as usize) {
-                let more = minor * self.bits / 8 + at;
-                f(e + at * 8 / self.bits, if more == 0 { bytes } else { bytes + more }, mask);
+                let element = e + at * 8 / self.bits;
+                let mask = self.within.map(|(rows, cols)| {
+                    let (row, col) = self.layout.at(0, element);
+                    plus(self.place.row, row).lt(rows) & plus(self.place.col, col).lt(cols)
+                });
+                let minor = plus(self.minor, minor * self.bits / 8 + at);
+                let minor = moved.map_or(minor, |moved| minor ^ moved);
+                f(element, start + minor.to::<Idx>(), mask);
             }
         }
     }
