@@ -45,6 +45,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Atomics", &["atomic_*"]),
     ("Order and waiting", &["barrier", "fence", "drain", "asyncmark", "wait_asyncmark", "s_waitcnt", "s_sleep"]),
     ("Lanes", &["shuffle_*", "butterfly_*", "ballot", "readfirstlane", "readlane", "transpose8x8", "lds_read_tr"]),
+    ("Matrix products", &["mma", "mfma_scaled"]),
     ("Control flow", &["if", "for", "while"]),
     (
         "Hints and escapes",

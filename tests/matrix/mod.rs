@@ -3,6 +3,7 @@
 
 mod data;
 mod kernel;
+mod relayout;
 
 use lathe_dsl::Target;
 use lathe_dsl::numerics::MmaRounding;
