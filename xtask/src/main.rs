@@ -5,6 +5,7 @@
 
 mod binary;
 mod book;
+mod gpu;
 mod run;
 mod setup;
 
@@ -20,7 +21,8 @@ usage: cargo xtask VERB
   test          install what is missing; formatting, lints, documentation, all tests
   bless         accept golden IR and the other snapshots as they are now; fill in the file tests' lines `TARGET: ?`
   exhaustive    every f32 through the conversions to narrow floats and through exp, exp2, log, sin and their like (hours)
-  gcn-coverage  hold the instructions of every golden AMD object against those that device gcn executes";
+  gcn-coverage  hold the instructions of every golden AMD object against those that device gcn executes
+  gpu-bundle    pack the tests with all they need into target/gpu, for a machine with a GPU and without Rust";
 
 /// Crates that must build, test and document on a machine without LLVM, as they are without their feature `jit`.
 const WITHOUT_LLVM: [&str; 7] =
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         "bless" => bless(&mut report),
         "exhaustive" => exhaustive(&mut report),
         "gcn-coverage" => gcn_coverage(&mut report),
+        "gpu-bundle" => gpu_bundle(&mut report),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");
             return ExitCode::SUCCESS;
@@ -109,6 +112,11 @@ fn gcn_coverage(report: &mut Report) -> Result<(), String> {
     report.step("instructions of the golden AMD objects", || {
         integration_tests("every_golden_amd_object_uses_only_implemented_instructions", "no")
     })
+}
+
+fn gpu_bundle(report: &mut Report) -> Result<(), String> {
+    report.step("Debian packages", setup::install)?;
+    report.step("bundle", || gpu::bundle(&target_folder()?.join("gpu")))
 }
 
 /// Runs the integration tests whose names hold `filter`, showing what they print; an error where there is none.

@@ -1,0 +1,146 @@
+//! What a machine with a GPU and without Rust needs to run the tests there: one folder to carry over.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::run::{cargo, command};
+
+/// Largest size of the folder, in bytes.
+const LIMIT: u64 = 64 << 20;
+/// Libraries that every machine with a driver has, newer ones included: the C library's and the compiler's.
+const THERE: [&str; 8] =
+    ["libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so", "libgcc_s.so", "libstdc++.so", "ld-linux"];
+/// Tests that use a GPU where there is one.
+const TESTS: [&str; 6] = [
+    "cuda::mla_combine_keeps_its_bounds",
+    "cuda::gemm_mx_keeps_its_bounds",
+    "filetests::every_file_holds",
+    "matrix::the_gpu_multiplies_as_the_interpreter_says",
+    "matrix::relayout::sums_become_factors",
+    "differential::the_interpreter_and_the_amd_code_agree",
+];
+
+/// Builds the tests in release and packs them with the shared libraries that they need into `folder`.
+pub fn bundle(folder: &Path) -> Result<(), String> {
+    let tests = test_binary()?;
+    let unpacked = folder.join("unpacked");
+    let failed = |e: std::io::Error| format!("{}: {e}", unpacked.display());
+    let _ = fs::remove_dir_all(folder);
+    fs::create_dir_all(unpacked.join("lib")).map_err(failed)?;
+    fs::copy(&tests, unpacked.join("tests")).map_err(failed)?;
+    for library in libraries(&command("ldd").arg(&tests.to_string_lossy()).output()?) {
+        let name = Path::new(library).file_name().ok_or_else(|| format!("`{library}` names no file"))?;
+        fs::copy(library, unpacked.join("lib").join(name)).map_err(|e| format!("{library}: {e}"))?;
+    }
+    let archive = folder.join("bundle.tar.xz");
+    command("tar")
+        .args(["--use-compress-program=xz -T0 -6", "-cf", &archive.to_string_lossy()])
+        .args(["-C", &unpacked.to_string_lossy(), "."])
+        .run()?;
+    fs::remove_dir_all(&unpacked).map_err(failed)?;
+    let run = folder.join("run");
+    fs::write(&run, script()).map_err(|e| format!("{}: {e}", run.display()))?;
+    let size = fs::metadata(&archive).map_err(|e| format!("{}: {e}", archive.display()))?.len();
+    if size > LIMIT {
+        return Err(format!("{} has {size} bytes, more than {LIMIT}", archive.display()));
+    }
+    println!(
+        "{}: {:.1} MB; there, in the root of the checkout: bash {}",
+        archive.display(),
+        size as f64 / 1e6,
+        run.display()
+    );
+    Ok(())
+}
+
+/// The integration tests' program, built.
+fn test_binary() -> Result<PathBuf, String> {
+    let build = ["--release", "--package", "lathe-tests", "--test", "lathe", "--no-run"];
+    let messages = cargo("test").args(build).arg("--message-format=json-render-diagnostics").output()?;
+    executable(&messages).map(PathBuf::from).ok_or_else(|| "cargo named no test program".to_owned())
+}
+
+/// The last program that cargo's messages name.
+fn executable(messages: &str) -> Option<&str> {
+    messages
+        .lines()
+        .rev()
+        .find_map(|line| line.split_once(r#""executable":""#)?.1.split_once('"').map(|(path, _)| path))
+}
+
+/// Paths of the libraries that `ldd` lists and that are not everywhere.
+fn libraries(ldd: &str) -> Vec<&str> {
+    let paths = ldd.lines().filter_map(|line| line.split_once("=> ")?.1.split_once(" (").map(|(path, _)| path.trim()));
+    paths.filter(|path| path.starts_with('/') && !THERE.iter().any(|there| path.contains(there))).collect()
+}
+
+/// Unpacks the bundle beside it and runs every test that uses a GPU, or those whose names are given; one line a test at the end.
+fn script() -> String {
+    let tests = TESTS.join(" ");
+    format!(
+        r#"#!/usr/bin/env bash
+# Runs the tests that use a GPU, from the root of the checkout; arguments name other tests.
+set -uo pipefail
+here="$(cd "$(dirname "${{BASH_SOURCE[0]}}")" && pwd)"
+there="$(mktemp -d)"
+tar -xJf "$here/bundle.tar.xz" -C "$there" || exit 1
+export LD_LIBRARY_PATH="$there/lib" CARGO_MANIFEST_DIR="$PWD/tests" INSTA_UPDATE=no
+tests=("$@")
+[ "${{#tests[@]}}" -gt 0 ] || tests=({tests})
+failed=0
+table=""
+for test in "${{tests[@]}}"; do
+    start="$(date +%s.%N)"
+    if ! "$there/tests" --exact "$test" --list | grep -q ': test'; then
+        result="absent"
+        failed=1
+    elif "$there/tests" --exact "$test" --nocapture; then 
+        result="ok    "
+    else
+        result="FAILED"
+        failed=1
+    fi
+    seconds="$(awk -v a="$start" -v b="$(date +%s.%N)" 'BEGIN {{ printf "%8.1f", b - a }}')"
+    table+="$seconds s  $result  $test"$'\n'
+done
+printf '\n%s' "$table"
+rm -rf "$there"
+exit "$failed"
+"#
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_that_are_everywhere_are_left_out() {
+        let ldd = "\
+\tlinux-vdso.so.1 (0x00007fa0d13ee000)
+\tlibstdc++.so.6 => /lib/x86_64-linux-gnu/libstdc++.so.6 (0x00007fa0cde00000)
+\tlibLLVM.so.22.1 => /lib/x86_64-linux-gnu/libLLVM.so.22.1 (0x00007fa0c4e00000)
+\tlibm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 (0x00007fa0ce120000)
+\tlibmd.so.0 => /lib/x86_64-linux-gnu/libmd.so.0 (0x00007fa0ce120000)
+\t/lib64/ld-linux-x86-64.so.2 (0x00007fa0d13f0000)
+\tlibmissing.so => not found
+";
+        let libs = ["/lib/x86_64-linux-gnu/libLLVM.so.22.1", "/lib/x86_64-linux-gnu/libmd.so.0"];
+        assert_eq!(libraries(ldd), libs);
+    }
+
+    #[test]
+    fn the_last_program_is_the_tests() {
+        let messages = r#"{"reason":"compiler-artifact","executable":null}
+{"reason":"compiler-artifact","executable":"/t/release/lathe"}
+{"reason":"compiler-artifact","executable":"/t/release/deps/lathe-1","fresh":true}
+{"reason":"build-finished","success":true}"#;
+        assert_eq!(executable(messages), Some("/t/release/deps/lathe-1"));
+        assert_eq!(executable("{}"), None);
+    }
+
+    #[test]
+    fn the_script_is_one_that_bash_takes() {
+        assert!(command("bash").args(["-n", "-c", &script()]).quiet());
+    }
+}
