@@ -16,6 +16,7 @@ pub mod emit;
 pub mod lanes;
 mod marks;
 mod math;
+pub mod matrix;
 pub mod memory;
 pub mod native;
 mod params;

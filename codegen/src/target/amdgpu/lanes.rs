@@ -9,7 +9,7 @@ use crate::lower::emit::{Emitter, IntPredicate, Result};
 use crate::lower::lanes::{Amount, Lanes};
 
 /// DPP controls. Rows are 16 lanes.
-mod dpp {
+pub(super) mod dpp {
     /// Lane `i` of a quad reads lane `i ^ n`.
     pub const fn quad_xor(n: u32) -> u32 {
         n | (1 ^ n) << 2 | (2 ^ n) << 4 | (3 ^ n) << 6
@@ -53,7 +53,7 @@ impl Amdgpu {
     }
 
     /// `word` through DPP; lanes that read from outside their row keep their own where `keep` says so.
-    fn dpp<'c, 'a>(e: &Emitter<'c, 'a>, word: Value<'c, 'a>, control: u32, keep: bool) -> Result<Value<'c, 'a>> {
+    pub(super) fn dpp<'c, 'a>(e: &Emitter<'c, 'a>, word: Value<'c, 'a>, control: u32, keep: bool) -> Result<Value<'c, 'a>> {
         let all = e.word(0xF)?;
         let operands = [word, word, e.word(control)?, all, all, e.bit(!keep)?];
         e.call("llvm.amdgcn.update.dpp.i32", &operands, e.int(32))

@@ -2,6 +2,7 @@
 
 mod buffer;
 mod lanes;
+mod matrix;
 mod wait;
 
 use lathe_dsl::Target;
@@ -17,6 +18,7 @@ use crate::lower::atomic::Rmw;
 use crate::lower::buffer::{BufferAccess, Extent, Hinted};
 use crate::lower::emit::{Emitter, GepIndex, Named, Result};
 use crate::lower::lanes::{Amount, Lanes};
+use crate::lower::matrix::Product;
 use crate::{link, resources};
 
 pub struct Amdgpu {
@@ -225,6 +227,10 @@ impl Backend for Amdgpu {
         e.call(name, &[pointer], Type::vector(&[n], e.int(element))).map(Some)
     }
 
+    fn mma<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, product: &Product<'c, 'a>) -> Result<Value<'c, 'a>> {
+        self.product(at, product)
+    }
+
     // Waiting
 
     fn drain(&self, at: &Lanes<'_, '_, '_>, _: Scope, _: bool) -> Result<()> {
@@ -264,6 +270,10 @@ impl Backend for Amdgpu {
     }
 
     // Stages
+
+    fn features(&self, _: &Kernel) -> &'static str {
+        self.chip.features
+    }
 
     fn pipeline(&self, target: Target) -> String {
         format!(
