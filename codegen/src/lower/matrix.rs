@@ -2,6 +2,7 @@
 
 use lathe_dsl::ir::{self, Op, Scalar};
 use lathe_dsl::mma::{MmaShape, MmaType};
+use lathe_dsl::numerics::Narrow;
 use melior::ir::{Type, Value};
 
 use super::Lowering;
@@ -49,6 +50,20 @@ pub struct Product<'c, 'a> {
     pub c: Registers<'c, 'a>,
 }
 
+/// A block-scaled product of 16×16×128: D = A·B + C.
+pub struct Scaled<'c, 'a> {
+    /// Elements of A and B.
+    pub formats: [Narrow; 2],
+    /// A and B.
+    pub factors: [Registers<'c, 'a>; 2],
+    /// C.
+    pub c: Registers<'c, 'a>,
+    /// Scales of A and B.
+    pub scales: [Registers<'c, 'a>; 2],
+    /// Which byte of their words.
+    pub bytes: [u32; 2],
+}
+
 impl<'c, 'a> Lowering<'c, 'a, '_> {
     fn registers(&self, v: ir::Value) -> Result<Registers<'c, 'a>> {
         Ok(Registers { ty: self.kernel.ty(v), value: self.get(v)? })
@@ -60,6 +75,12 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             Op::Mma { a, b, c, shape, a_type, b_type, .. } => {
                 let [a, b, c] = [self.registers(a)?, self.registers(b)?, self.registers(c)?];
                 self.backend.mma(&self.lanes(), &Product { shape, types: (a_type, b_type), a, b, c })
+            }
+            Op::MfmaScaled { a, b, c, a_scale, b_scale, a_type, b_type, a_byte, b_byte, .. } => {
+                let [a, b, c] = [self.registers(a)?, self.registers(b)?, self.registers(c)?];
+                let scales = [self.registers(a_scale)?, self.registers(b_scale)?];
+                let (formats, factors, bytes) = ([a_type, b_type], [a, b], [a_byte, b_byte]);
+                self.backend.mfma_scaled(&self.lanes(), &Scaled { formats, factors, c, scales, bytes })
             }
             _ => Err(format!("`{}` is no matrix product", op.def().name)),
         }
@@ -74,11 +95,6 @@ pub fn sums<'c, 'a>(e: &Emitter<'c, 'a>, scalar: Scalar, elements: &[Value<'c, '
 /// Words as a vector of `i32`.
 pub fn word_vector<'c, 'a>(e: &Emitter<'c, 'a>, words: &[Value<'c, 'a>]) -> Result<Value<'c, 'a>> {
     from_words(e, ir::Type::Vector(Scalar::U32, words.len() as u32), words)
-}
-
-/// Whether it is a float of 8 bits.
-pub fn is_fp8(format: MmaType) -> bool {
-    matches!(format, MmaType::Narrow(f) if f.bits() == 8)
 }
 
 /// The shape of e4m3 products that every chip has.

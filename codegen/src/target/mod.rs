@@ -14,7 +14,7 @@ use crate::lower::atomic::Rmw;
 use crate::lower::buffer::{BufferAccess, Extent, Hinted};
 use crate::lower::emit::{Emitter, Named, Result};
 use crate::lower::lanes::{Amount, Lanes};
-use crate::lower::matrix::Product;
+use crate::lower::matrix::{Product, Scaled};
 
 /// A code generator's target.
 pub trait Backend: Sync {
@@ -164,6 +164,9 @@ pub trait Backend: Sync {
 
     /// A matrix product without scales.
     fn mma<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, product: &Product<'c, 'a>) -> Result<Value<'c, 'a>>;
+
+    /// A block-scaled matrix product.
+    fn mfma_scaled<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, product: &Scaled<'c, 'a>) -> Result<Value<'c, 'a>>;
 
     // Waiting
 

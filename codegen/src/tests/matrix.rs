@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use lathe_dsl::ir::{Kernel, Type, parse};
-use lathe_dsl::mma::{Fragments, MmaShape, MmaType, plain};
+use lathe_dsl::ir::{Kernel, Scalar, Type, parse};
+use lathe_dsl::mma::{Fragments, MmaShape, MmaType, plain, scaled};
 use lathe_dsl::numerics::Narrow;
 use lathe_dsl::{Arch, Target};
 
-use super::{has, text};
+use super::{count, has, lacks, text};
 use crate::Level;
 
 const TYPES: [MmaType; 10] = [
@@ -80,6 +80,20 @@ fn product(target: Target, shape: MmaShape, a: MmaType, b: MmaType) -> Result<St
     let operands = [a.registers(tiles.a.elements()), b.registers(tiles.b.elements()), sum];
     let attributes = format!("shape={shape} a_type={a} b_type={b} fragments={fragments}");
     Ok(program(target, &operands, sum, "mma", &attributes))
+}
+
+const SCALED: [Narrow; 5] = [Narrow::E4m3, Narrow::E5m2, Narrow::E2m3, Narrow::E3m2, Narrow::E2m1];
+
+fn scaled_product(target: Target, [a, b]: [Narrow; 2], [a_byte, b_byte]: [u32; 2]) -> String {
+    let fragments = Fragments::of(target);
+    let all = scaled(fragments, a, b).unwrap();
+    let registers = |ty, n| MmaType::Narrow(ty).registers(n);
+    let sum = Type::Vector(Scalar::F32, all.tiles.c.elements());
+    let scale = if all.scale_a.elements() == 1 { Type::U32 } else { Type::Vector(Scalar::U32, 2) };
+    let operands =
+        [registers(a, all.tiles.a.elements()), registers(b, all.tiles.b.elements()), sum, scale, scale];
+    let attributes = format!("a_type={a} b_type={b} a_byte={a_byte} b_byte={b_byte} fragments={fragments}");
+    program(target, &operands, sum, "mfma_scaled", &attributes)
 }
 
 /// What an instruction is called where it is one: the name as assembly has it.
@@ -167,5 +181,29 @@ fn a_product_stays_out_of_a_branch_that_alone_needs_it() {
         let product = place(&["mfma_f32", "wmma_f32", "mma.sync"]).unwrap();
         let branch = place(&["bra ", "s_and_saveexec", "v_cmpx"]).unwrap();
         assert!(product < branch, "{target}:\n{asm}");
+    }
+}
+
+#[test]
+fn every_scaled_product_of_every_chip_is_products_of_the_chip() {
+    for target in Target::all() {
+        for (a, b) in SCALED.iter().flat_map(|a| SCALED.iter().map(move |b| (*a, *b))) {
+            let asm = text(&read(&scaled_product(target, [a, b], [1, 2])), target, Level::Asm);
+            let what = format!("{target} {a} {b}:\n{asm}");
+            let fp4 = [a, b] == [Narrow::E2m1; 2];
+            // Formats as fp8 of gfx1201 that has room for their fractions.
+            let like = |f| if matches!(f, Narrow::E4m3 | Narrow::E2m3) { "fp8" } else { "bf8" };
+            let (name, times) = match target.chip().name {
+                "gfx950" => ("v_mfma_scale_f32_16x16x128_f8f6f4".to_owned(), 1),
+                "gfx942" => ("v_mfma_f32_16x16x16_f16".to_owned(), 8),
+                "gfx1201" => (format!("v_wmma_f32_16x16x16_{}_{}", like(a), like(b)), 8),
+                "sm_120a" if fp4 => ("kind::mxf4.block_scale.scale_vec::2X".to_owned(), 4),
+                "sm_120a" => (format!("scale_vec::1X.f32.{a}.{b}.f32.ue8m0"), 8),
+                _ => ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32".to_owned(), 16),
+            };
+            assert_eq!(count(&asm, &name), times, "{name} {what}");
+            let all = asm.lines().filter(|l| ["v_mfma_", "v_wmma_", "mma.sync"].iter().any(|m| l.contains(m)));
+            assert_eq!(all.count(), times, "other products {what}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 mod buffer;
 mod lanes;
 mod matrix;
+mod matrix_scaled;
 mod wait;
 
 use lathe_dsl::Target;
@@ -18,7 +19,7 @@ use crate::lower::atomic::Rmw;
 use crate::lower::buffer::{BufferAccess, Extent, Hinted};
 use crate::lower::emit::{Emitter, GepIndex, Named, Result};
 use crate::lower::lanes::{Amount, Lanes};
-use crate::lower::matrix::Product;
+use crate::lower::matrix::{Product, Scaled};
 use crate::{link, resources};
 
 pub struct Amdgpu {
@@ -229,6 +230,10 @@ impl Backend for Amdgpu {
 
     fn mma<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, product: &Product<'c, 'a>) -> Result<Value<'c, 'a>> {
         self.product(at, product)
+    }
+
+    fn mfma_scaled<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, product: &Scaled<'c, 'a>) -> Result<Value<'c, 'a>> {
+        self.scaled_product(at, product)
     }
 
     // Waiting

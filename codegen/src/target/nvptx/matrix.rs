@@ -12,10 +12,10 @@ use melior::ir::{Type, Value};
 
 use super::Nvptx;
 use crate::lower::emit::{Emitter, Result};
-use crate::lower::matrix::{Product, is_fp8, sums};
+use crate::lower::matrix::{Product, sums};
 
 /// The shape that products of fp8 are made of where the chip's own are not exact enough.
-const HALF: MmaShape = MmaShape::new(16, 8, 16);
+pub(super) const HALF: MmaShape = MmaShape::new(16, 8, 16);
 
 impl Nvptx {
     /// Whether `mma.sync` of fp8 keeps as many bits as products of f16 do.
@@ -26,19 +26,17 @@ impl Nvptx {
     /// Features of a kernel: by default the lowest PTX version that knows the chip, so that as many drivers as possible take the
     /// code, and a higher one only for instructions that came later.
     pub(super) fn features_for_products(&self, kernel: &Kernel) -> &'static str {
-        let mut fp8 = false;
+        let (mut products, mut conversions) = (false, false);
         kernel.walk(&mut |inst| match inst.op {
-            Op::Mma { a_type, b_type, .. } => fp8 |= is_fp8(a_type) || is_fp8(b_type),
-            Op::MfmaScaled { a_type, b_type, .. } => {
-                fp8 |= is_fp8(MmaType::Narrow(a_type)) || is_fp8(MmaType::Narrow(b_type));
-            }
+            Op::Mma { a_type: MmaType::Narrow(_), .. } => products = true,
+            Op::MfmaScaled { a_type, b_type, .. } => conversions |= a_type.bits() == 8 || b_type.bits() == 8,
             _ => {}
         });
         match self.chip.generation {
             // `cvt` of fp8.
-            Generation::Ada if fp8 => "+ptx81",
+            Generation::Ada if products || conversions => "+ptx81",
             // `mma` of fp8.
-            Generation::Hopper if fp8 => "+ptx84",
+            Generation::Hopper if products => "+ptx84",
             _ => self.chip.features,
         }
     }
@@ -94,7 +92,7 @@ pub(super) fn half_mma<'c, 'a>(
 }
 
 /// Words as pairs of f16.
-fn as_halves<'c, 'a>(e: &Emitter<'c, 'a>, words: &[Value<'c, 'a>]) -> Result<Vec<Value<'c, 'a>>> {
+pub(super) fn as_halves<'c, 'a>(e: &Emitter<'c, 'a>, words: &[Value<'c, 'a>]) -> Result<Vec<Value<'c, 'a>>> {
     let pair = Type::vector(&[2], e.scalar(Scalar::F16));
     words.iter().map(|w| e.bitcast(*w, pair)).collect()
 }

@@ -3,6 +3,7 @@
 mod copy;
 mod lanes;
 mod matrix;
+mod matrix_scaled;
 mod memory;
 
 use lathe_dsl::Target;
@@ -18,7 +19,7 @@ use crate::lower::atomic::{Ordering, Rmw};
 use crate::lower::buffer::{BufferAccess, Extent, Hinted, load_if, store_if};
 use crate::lower::emit::{Emitter, Named, Result};
 use crate::lower::lanes::{Amount, Lanes};
-use crate::lower::matrix::Product;
+use crate::lower::matrix::{Product, Scaled};
 use crate::resources;
 
 /// Most statically allocated shared memory of a workgroup that `ptxas` takes, in bytes.
@@ -219,6 +220,10 @@ impl Backend for Nvptx {
 
     fn mma<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, product: &Product<'c, 'a>) -> Result<Value<'c, 'a>> {
         self.product(at.e, product)
+    }
+
+    fn mfma_scaled<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, product: &Scaled<'c, 'a>) -> Result<Value<'c, 'a>> {
+        self.scaled_product(at, product)
     }
 
     // Waiting
