@@ -205,7 +205,7 @@ fn stages(kernel: &Kernel, target: Target, options: &Options, stop: Stop, clock:
 
     let llvm = Llvm::new();
     let (machine, unit) = clock.stage(Stage::Llvm, || -> Result<_, Blame> {
-        let machine = Machine::borrow(target)?;
+        let machine = Machine::borrow(target, backend.features(kernel))?;
         let unit = llvm.translate(&gpu_module(&module)?, &file, &machine)?;
         mlir.outcome(unit.is_some(), "MLIR made no LLVM IR")?;
         let unit = unit.ok_or_else(|| "MLIR made no LLVM IR".to_owned())?;

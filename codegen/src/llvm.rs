@@ -6,6 +6,7 @@ use std::ops::Deref;
 use std::sync::{Mutex, Once, PoisonError};
 
 use inkwell::OptimizationLevel;
+use inkwell::attributes::{Attribute, AttributeLoc};
 use inkwell::context::Context;
 use inkwell::llvm_sys::LLVMDiagnosticSeverity;
 use inkwell::llvm_sys::core::{
@@ -105,6 +106,7 @@ impl Llvm {
         module.set_source_file_name(file);
         module.set_triple(&machine.get_triple());
         module.set_data_layout(&machine.get_target_data().get_data_layout());
+        mark_convergent(&module, &self.context);
         self.outcome(module.verify().map_err(|e| e.to_string()))?;
         Ok(Some(module))
     }
@@ -129,16 +131,28 @@ impl Llvm {
     }
 }
 
+/// Products by `mma.sync` take the whole warp, which LLVM does not know of their intrinsics: it would move one into a branch
+/// whose arm alone needs its result.
+fn mark_convergent(module: &Module<'_>, context: &Context) {
+    let convergent = context.create_enum_attribute(Attribute::get_named_enum_kind_id("convergent"), 0);
+    for function in module.get_functions() {
+        if function.get_name().to_bytes().starts_with(b"llvm.nvvm.mma.") {
+            function.add_attribute(AttributeLoc::Function, convergent);
+        }
+    }
+}
+
 /// An LLVM code generator for a chip, borrowed from the process's idle ones.
 ///
 /// Making one is cheap; its first use is not: it fills tables of the chip's registers that later uses find ready.
 pub struct Machine {
     target: Target,
+    features: &'static str,
     machine: TargetMachine,
 }
 
 /// A code generator that nobody uses.
-struct Idle(Target, TargetMachine);
+struct Idle(Target, &'static str, TargetMachine);
 
 // SAFETY: LLVM ties a target machine to no thread; it must not be used by two at once, and an idle one is used by none.
 unsafe impl Send for Idle {}
@@ -149,20 +163,20 @@ static IDLE: Mutex<Vec<Idle>> = Mutex::new(vec![]);
 const MOST_IDLE: usize = 16;
 
 impl Machine {
-    /// One that is idle, or a new one.
-    pub fn borrow(target: Target) -> Result<Self, String> {
+    /// One that is idle, or a new one, for a chip with these subtarget features.
+    pub fn borrow(target: Target, features: &'static str) -> Result<Self, String> {
         let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = idle.iter().position(|i| i.0 == target).map(|i| idle.swap_remove(i).1);
+        let found = idle.iter().position(|i| (i.0, i.1) == (target, features)).map(|i| idle.swap_remove(i).2);
         drop(idle);
-        let machine = found.map_or_else(|| machine(target), Ok)?;
-        Ok(Self { target, machine })
+        let machine = found.map_or_else(|| machine(target, features), Ok)?;
+        Ok(Self { target, features, machine })
     }
 
     /// Leaves it to the next compile. After a failure it is dropped instead: nobody knows what state it is in.
     pub fn give_back(self) {
         let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
         if idle.len() < MOST_IDLE {
-            idle.push(Idle(self.target, self.machine));
+            idle.push(Idle(self.target, self.features, self.machine));
         }
     }
 }
@@ -206,7 +220,7 @@ pub fn check_asm(constraints: &str, args: &[String], results: &[String]) -> Resu
 }
 
 /// LLVM's code generator for a chip.
-fn machine(target: Target) -> Result<TargetMachine, String> {
+fn machine(target: Target, features: &str) -> Result<TargetMachine, String> {
     initialize();
     let chip = target.chip();
     let triple = TargetTriple::create(chip.triple);
@@ -215,7 +229,7 @@ fn machine(target: Target) -> Result<TargetMachine, String> {
         .create_target_machine(
             &triple,
             chip.name,
-            chip.features,
+            features,
             OptimizationLevel::Aggressive,
             RelocMode::Default,
             CodeModel::Default,

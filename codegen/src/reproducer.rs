@@ -32,7 +32,7 @@ pub fn write(
         "target: {}\ntriple: {}\nfeatures: {}\nmlir passes: {}\nllvm passes: default<O3>\nllvm: {}\nlathe: {}\n",
         chip.name,
         chip.triple,
-        chip.features,
+        backend(target).features(kernel),
         backend(target).pipeline(target),
         toolchain().llvm,
         toolchain().lathe,

@@ -175,6 +175,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
                 let selector = e.same("arith.andi", &[self.get(*selector)?, e.word(0x0707_0707)?])?;
                 self.backend.perm_b32(e, [self.get(*a)?, self.get(*b)?, selector])
             }
+            op @ (Op::Mma { .. } | Op::MfmaScaled { .. }) => self.matrix_product(op),
             Op::Opaque(a) => self.opaque(*a),
             Op::Expect { condition, likely } => self.expect(*condition, *likely),
             // What is promised of it has no code.

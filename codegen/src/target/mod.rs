@@ -14,6 +14,7 @@ use crate::lower::atomic::Rmw;
 use crate::lower::buffer::{BufferAccess, Extent, Hinted};
 use crate::lower::emit::{Emitter, Named, Result};
 use crate::lower::lanes::{Amount, Lanes};
+use crate::lower::matrix::{Product, Scaled};
 
 /// A code generator's target.
 pub trait Backend: Sync {
@@ -161,6 +162,12 @@ pub trait Backend: Sync {
         bits: u32,
     ) -> Result<Option<Value<'c, 'a>>>;
 
+    /// A matrix product without scales.
+    fn mma<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, product: &Product<'c, 'a>) -> Result<Value<'c, 'a>>;
+
+    /// A block-scaled matrix product.
+    fn mfma_scaled<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, product: &Scaled<'c, 'a>) -> Result<Value<'c, 'a>>;
+
     // Waiting
 
     /// Waits for the stores, and if there are `copies` for those.
@@ -191,6 +198,9 @@ pub trait Backend: Sync {
     fn register_constraint(&self) -> &'static str;
 
     // Stages
+
+    /// LLVM's subtarget features: the chip's, and what this kernel needs besides.
+    fn features(&self, kernel: &Kernel) -> &'static str;
 
     /// MLIR pass pipeline, anchored at `builtin.module`, that leaves only LLVM's dialects.
     fn pipeline(&self, target: Target) -> String;

@@ -9,6 +9,7 @@ mod failures;
 mod fast_math;
 mod lanes;
 mod launch;
+mod matrix;
 mod memory;
 mod native;
 mod pointers;

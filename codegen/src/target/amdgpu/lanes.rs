@@ -9,7 +9,7 @@ use crate::lower::emit::{Emitter, IntPredicate, Result};
 use crate::lower::lanes::{Amount, Lanes};
 
 /// DPP controls. Rows are 16 lanes.
-mod dpp {
+pub(super) mod dpp {
     /// Lane `i` of a quad reads lane `i ^ n`.
     pub const fn quad_xor(n: u32) -> u32 {
         n | (1 ^ n) << 2 | (2 ^ n) << 4 | (3 ^ n) << 6
@@ -22,12 +22,16 @@ mod dpp {
     pub const ROW_SHL: u32 = 0x100;
     /// Lane `i` reads lane `i − n` of its row.
     pub const ROW_SHR: u32 = 0x110;
+    /// Rotates a row: lane `i` reads lane `i − n` modulo 16.
+    pub const ROW_ROR: u32 = 0x120;
     /// Rotates a row by 8: lane `i` reads `i ^ 8`.
     pub const ROW_ROR_8: u32 = 0x128;
     /// Lane `i` reads `i ^ 15`.
     pub const ROW_MIRROR: u32 = 0x140;
     /// Lane `i` reads `i ^ 7`.
     pub const ROW_HALF_MIRROR: u32 = 0x141;
+    /// Every lane of a row reads its lane `n`: `row_newbcast` on CDNA, `row_share` on RDNA.
+    pub const ROW_LANE: u32 = 0x150;
     /// RDNA: lane `i` reads `i ^ n`.
     pub const ROW_XMASK: u32 = 0x160;
 }
@@ -53,9 +57,21 @@ impl Amdgpu {
     }
 
     /// `word` through DPP; lanes that read from outside their row keep their own where `keep` says so.
-    fn dpp<'c, 'a>(e: &Emitter<'c, 'a>, word: Value<'c, 'a>, control: u32, keep: bool) -> Result<Value<'c, 'a>> {
+    pub(super) fn dpp<'c, 'a>(e: &Emitter<'c, 'a>, word: Value<'c, 'a>, control: u32, keep: bool) -> Result<Value<'c, 'a>> {
         let all = e.word(0xF)?;
         let operands = [word, word, e.word(control)?, all, all, e.bit(!keep)?];
+        e.call("llvm.amdgcn.update.dpp.i32", &operands, e.int(32))
+    }
+
+    /// `word` through DPP in one row of the wave; the others keep `old`.
+    pub(super) fn dpp_in_row<'c, 'a>(
+        e: &Emitter<'c, 'a>,
+        old: Value<'c, 'a>,
+        word: Value<'c, 'a>,
+        control: u32,
+        row: u32,
+    ) -> Result<Value<'c, 'a>> {
+        let operands = [old, word, e.word(control)?, e.word(1 << row)?, e.word(0xF)?, e.bit(false)?];
         e.call("llvm.amdgcn.update.dpp.i32", &operands, e.int(32))
     }
 

@@ -2,6 +2,8 @@
 
 mod buffer;
 mod lanes;
+mod matrix;
+mod matrix_scaled;
 mod wait;
 
 use lathe_dsl::Target;
@@ -17,6 +19,7 @@ use crate::lower::atomic::Rmw;
 use crate::lower::buffer::{BufferAccess, Extent, Hinted};
 use crate::lower::emit::{Emitter, GepIndex, Named, Result};
 use crate::lower::lanes::{Amount, Lanes};
+use crate::lower::matrix::{Product, Scaled};
 use crate::{link, resources};
 
 pub struct Amdgpu {
@@ -225,6 +228,14 @@ impl Backend for Amdgpu {
         e.call(name, &[pointer], Type::vector(&[n], e.int(element))).map(Some)
     }
 
+    fn mma<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, product: &Product<'c, 'a>) -> Result<Value<'c, 'a>> {
+        self.product(at, product)
+    }
+
+    fn mfma_scaled<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, product: &Scaled<'c, 'a>) -> Result<Value<'c, 'a>> {
+        self.scaled_product(at, product)
+    }
+
     // Waiting
 
     fn drain(&self, at: &Lanes<'_, '_, '_>, _: Scope, _: bool) -> Result<()> {
@@ -264,6 +275,10 @@ impl Backend for Amdgpu {
     }
 
     // Stages
+
+    fn features(&self, _: &Kernel) -> &'static str {
+        self.chip.features
+    }
 
     fn pipeline(&self, target: Target) -> String {
         format!(

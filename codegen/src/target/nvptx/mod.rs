@@ -2,6 +2,8 @@
 
 mod copy;
 mod lanes;
+mod matrix;
+mod matrix_scaled;
 mod memory;
 
 use lathe_dsl::Target;
@@ -17,6 +19,7 @@ use crate::lower::atomic::{Ordering, Rmw};
 use crate::lower::buffer::{BufferAccess, Extent, Hinted, load_if, store_if};
 use crate::lower::emit::{Emitter, Named, Result};
 use crate::lower::lanes::{Amount, Lanes};
+use crate::lower::matrix::{Product, Scaled};
 use crate::resources;
 
 /// Most statically allocated shared memory of a workgroup that `ptxas` takes, in bytes.
@@ -215,6 +218,14 @@ impl Backend for Nvptx {
         Ok(None)
     }
 
+    fn mma<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, product: &Product<'c, 'a>) -> Result<Value<'c, 'a>> {
+        self.product(at.e, product)
+    }
+
+    fn mfma_scaled<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, product: &Scaled<'c, 'a>) -> Result<Value<'c, 'a>> {
+        self.scaled_product(at, product)
+    }
+
     // Waiting
 
     fn drain(&self, at: &Lanes<'_, '_, '_>, scope: Scope, copies: bool) -> Result<()> {
@@ -265,6 +276,10 @@ impl Backend for Nvptx {
     }
 
     // Stages
+
+    fn features(&self, kernel: &Kernel) -> &'static str {
+        self.features_for_products(kernel)
+    }
 
     fn pipeline(&self, _: Target) -> String {
         // `LineTablesOnly` would mark the whole PTX as a debug build, which ptxas does not optimise.

@@ -1,0 +1,202 @@
+//! Matrix products by MFMA (CDNA) and WMMA (RDNA 4).
+//!
+//! Lanes hold matrices as [`lathe_dsl::mma::plain`] says, which is how the instructions have them; only e4m3 16×8×32, which
+//! every chip has, takes a few moves first.
+
+use lathe_dsl::ir::Scalar;
+use lathe_dsl::mma::{MmaShape, MmaType};
+use lathe_dsl::numerics::Narrow;
+use lathe_dsl::target::Generation;
+use melior::ir::{Type, Value};
+
+use super::Amdgpu;
+use super::lanes::dpp;
+use crate::lower::emit::{Emitter, IntPredicate, Result};
+use crate::lower::lanes::Lanes;
+use crate::lower::matrix::{E4M3, Product, Registers, sums, word_vector};
+
+/// A float of 8 bits as instructions call it: `fp8` has four bits of exponent, `bf8` five; the chip decides on the family.
+fn fp8_name(ty: MmaType) -> Result<&'static str> {
+    match ty {
+        MmaType::Narrow(Narrow::E4m3 | Narrow::E4m3Fnuz) => Ok("fp8"),
+        MmaType::Narrow(Narrow::E5m2 | Narrow::E5m2Fnuz) => Ok("bf8"),
+        ty => Err(format!("{ty} is no float of 8 bits")),
+    }
+}
+
+impl Amdgpu {
+    pub(super) fn product<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, p: &Product<'c, 'a>) -> Result<Value<'c, 'a>> {
+        let e = at.e;
+        match (self.chip.generation, p.shape) {
+            (Generation::Rdna4, E4M3) => self.e4m3_by_wmma(e, p),
+            (_, E4M3) => self.e4m3_by_mfma(at, p),
+            (Generation::Rdna4, _) => wmma(e, p.types, [p.a, p.b], p.c.value),
+            _ => mfma(e, p.shape, p.types, [p.a, p.b], p.c.value),
+        }
+    }
+
+    /// Two products, one for each half of the wave, by two MFMAs of 16×16×32, which compute the transposes: rows 0–7 are the
+    /// columns of B of the lower half, rows 8–15 those of the upper one; columns are the rows of A. Of their 32 elements along K
+    /// the lower 16 are the lower half's, the upper 16 the upper one's, and where a row and those are not of one half there are
+    /// zeros. So every MFMA multiplies 16 of the 32 elements along K of both halves.
+    ///
+    /// B's lanes are such that either MFMA has one half's elements where they are and takes the other's from 8 lanes aside: the
+    /// first elements 0–15 of the lower half and 16–31 of the upper, the second the others.
+    fn e4m3_by_mfma<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, p: &Product<'c, 'a>) -> Result<Value<'c, 'a>> {
+        let e = at.e;
+        let lane = self.lane(at)?;
+        let fnuz = self.chip.generation == Generation::Cdna3;
+        let factor = |r: &Registers<'c, 'a>| -> Result<Vec<Value<'c, 'a>>> {
+            let words = r.words(e)?;
+            if fnuz { words.into_iter().map(|w| ocp_as_fnuz(e, w)).collect() } else { Ok(words) }
+        };
+        let (a, b) = (factor(&p.a)?, factor(&p.b)?);
+        // All ones where bits 3 and 5 of the lane are equal.
+        let shifted = |n| e.same("arith.shrui", &[lane, e.word(n)?]);
+        let differs = at.and(e.same("arith.xori", &[shifted(3)?, shifted(5)?])?, 1)?;
+        let mask = e.same("arith.subi", &[differs, e.word(1)?])?;
+        let masked = |w: Value<'c, 'a>| e.same("arith.andi", &[w, mask]);
+        let upper = e.cmpi(IntPredicate::Ne, at.and(lane, 32)?, e.word(0)?, e.int(1))?;
+        let mut sum = p.c.value;
+        if fnuz {
+            sum = scaled(e, sum, 0.25)?;
+        }
+        for own in [true, false] {
+            let of_b = |w: &Value<'c, 'a>| masked(if own { *w } else { Self::dpp(e, *w, dpp::ROW_ROR_8, false)? });
+            let of_a = |i: usize| {
+                let (low, high) = if own { (a[i], a[i + 2]) } else { (a[i + 2], a[i]) };
+                e.select(upper, high, low)
+            };
+            let rows = [of_b(&b[0])?, of_b(&b[1])?];
+            let cols = [of_a(0)?, of_a(1)?];
+            sum = fp8_mfma(e, rows, cols, sum)?;
+        }
+        // Every factor was half of what it stands for.
+        if fnuz { scaled(e, sum, 4.0) } else { Ok(sum) }
+    }
+
+    /// One product by two WMMAs of 16×16×16, which compute the transpose: of their rows 0–3 are columns 0–3 of B and 8–11
+    /// columns 4–7, so that those of either half of the wave are the lower four registers of its sums; the others are of no use.
+    /// Those other rows' lanes hold the second half of B along K.
+    fn e4m3_by_wmma<'c, 'a>(&self, e: &Emitter<'c, 'a>, p: &Product<'c, 'a>) -> Result<Value<'c, 'a>> {
+        let (a, b) = (p.a.words(e)?, p.b.words(e)?);
+        let nothing = e.value("llvm.mlir.poison", &[], e.scalar(Scalar::F32), &[])?;
+        let mut wide = p.c.elements(e)?;
+        wide.resize(8, nothing);
+        let mut sum = sums(e, Scalar::F32, &wide)?;
+        for step in 0..2 {
+            let of_b = |w: &Value<'c, 'a>| {
+                if step == 0 { Ok(*w) } else { Self::dpp(e, *w, dpp::ROW_SHL | 4, false) }
+            };
+            let rows = word_vector(e, &[of_b(&b[0])?, of_b(&b[1])?])?;
+            let cols = word_vector(e, &a[2 * step..2 * step + 2])?;
+            sum = fp8_wmma(e, ("fp8", "fp8"), rows, cols, sum)?;
+        }
+        let lower: Vec<_> = (0..4).map(|i| e.extract(Scalar::F32, sum, i)).collect::<Result<_>>()?;
+        sums(e, Scalar::F32, &lower)
+    }
+}
+
+/// Every element times a power of two.
+fn scaled<'c, 'a>(e: &Emitter<'c, 'a>, sums: Value<'c, 'a>, by: f32) -> Result<Value<'c, 'a>> {
+    let ty = lathe_dsl::ir::Type::Vector(Scalar::F32, 4);
+    e.same("arith.mulf", &[sums, e.float_constant(ty, by)?])
+}
+
+/// Four e4m3 codes as the fnuz codes of half their numbers: the same bits but for −0, whose code is fnuz's NaN, and the NaNs,
+/// which become that.
+fn ocp_as_fnuz<'c, 'a>(e: &Emitter<'c, 'a>, codes: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
+    let with = |name, a, bits| e.same(name, &[a, e.word(bits)?]);
+    let size = with("arith.andi", codes, 0x7F7F_7F7F)?;
+    // The sign, where there is something else.
+    let not_zero = with("arith.addi", size, 0x7F7F_7F7F)?;
+    let sign = with("arith.andi", e.same("arith.andi", &[codes, not_zero])?, 0x8080_8080)?;
+    // 0x7F plus one is 0x80.
+    let next = with("arith.shrui", with("arith.addi", size, 0x0101_0101)?, 7)?;
+    let size = e.same("arith.addi", &[size, with("arith.andi", next, 0x0101_0101)?])?;
+    e.same("arith.ori", &[size, sign])
+}
+
+/// MFMA 16×16×32 of two words of `fp8` each.
+fn fp8_mfma<'c, 'a>(
+    e: &Emitter<'c, 'a>,
+    a: [Value<'c, 'a>; 2],
+    b: [Value<'c, 'a>; 2],
+    c: Value<'c, 'a>,
+) -> Result<Value<'c, 'a>> {
+    let factor = |w: [Value<'c, 'a>; 2]| e.bitcast(word_vector(e, &w)?, e.int(64));
+    call_mfma(e, "f32.16x16x32.fp8.fp8", [factor(a)?, factor(b)?], c)
+}
+
+/// An MFMA with nothing changed about its operands.
+pub(super) fn call_mfma<'c, 'a>(
+    e: &Emitter<'c, 'a>,
+    name: &str,
+    [a, b]: [Value<'c, 'a>; 2],
+    c: Value<'c, 'a>,
+) -> Result<Value<'c, 'a>> {
+    use melior::ir::ValueLike;
+    let zero = e.word(0)?;
+    e.call(&format!("llvm.amdgcn.mfma.{name}"), &[a, b, c, zero, zero, zero], c.r#type())
+}
+
+/// The MFMA of a shape and types.
+fn mfma<'c, 'a>(
+    e: &Emitter<'c, 'a>,
+    MmaShape { m, n, k }: MmaShape,
+    (a_type, b_type): (MmaType, MmaType),
+    [a, b]: [Registers<'c, 'a>; 2],
+    c: Value<'c, 'a>,
+) -> Result<Value<'c, 'a>> {
+    // Shapes that came with gfx950 take twice as many elements, and have names of another kind.
+    let elements = m * k / 64;
+    let (name, factors) = match (a_type, elements) {
+        (MmaType::F16, 4) => (format!("f32.{m}x{n}x{k}f16"), [a.value, b.value]),
+        (MmaType::F16, _) => (format!("f32.{m}x{n}x{k}.f16"), [a.value, b.value]),
+        (MmaType::Bf16, 4) => (format!("f32.{m}x{n}x{k}bf16.1k"), [a.ints(e, 4, 16)?, b.ints(e, 4, 16)?]),
+        (MmaType::Bf16, _) => (format!("f32.{m}x{n}x{k}.bf16"), [a.value, b.value]),
+        (MmaType::I8, 8) => (format!("i32.{m}x{n}x{k}.i8"), [a.ints(e, 1, 64)?, b.ints(e, 1, 64)?]),
+        (MmaType::I8, _) => (format!("i32.{m}x{n}x{k}.i8"), [a.ints(e, 4, 32)?, b.ints(e, 4, 32)?]),
+        _ => {
+            let name = format!("f32.{m}x{n}x{k}.{}.{}", fp8_name(a_type)?, fp8_name(b_type)?);
+            (name, [a.ints(e, 1, 64)?, b.ints(e, 1, 64)?])
+        }
+    };
+    call_mfma(e, &name, factors, c)
+}
+
+/// The WMMA 16×16×16 of these types.
+fn wmma<'c, 'a>(
+    e: &Emitter<'c, 'a>,
+    (a_type, b_type): (MmaType, MmaType),
+    [a, b]: [Registers<'c, 'a>; 2],
+    c: Value<'c, 'a>,
+) -> Result<Value<'c, 'a>> {
+    let floats = Type::vector(&[8], e.scalar(Scalar::F32));
+    match a_type {
+        MmaType::F16 => e.call("llvm.amdgcn.wmma.f32.16x16x16.f16.v8f32.v8f16", &[a.value, b.value, c], floats),
+        MmaType::Bf16 => {
+            let operands = [a.ints(e, 8, 16)?, b.ints(e, 8, 16)?, c];
+            e.call("llvm.amdgcn.wmma.f32.16x16x16.bf16.v8f32.v8i16", &operands, floats)
+        }
+        MmaType::I8 => {
+            // Both signed; sums wrap.
+            let (signed, wrap) = (e.bit(true)?, e.bit(false)?);
+            let operands = [signed, a.ints(e, 2, 32)?, signed, b.ints(e, 2, 32)?, c, wrap];
+            e.call("llvm.amdgcn.wmma.i32.16x16x16.iu8.v8i32.v2i32", &operands, Type::vector(&[8], e.int(32)))
+        }
+        MmaType::Narrow(_) => fp8_wmma(e, (fp8_name(a_type)?, fp8_name(b_type)?), a.value, b.value, c),
+    }
+}
+
+/// WMMA 16×16×16 of two words of `fp8` or `bf8` each.
+pub(super) fn fp8_wmma<'c, 'a>(
+    e: &Emitter<'c, 'a>,
+    (a_name, b_name): (&str, &str),
+    a: Value<'c, 'a>,
+    b: Value<'c, 'a>,
+    c: Value<'c, 'a>,
+) -> Result<Value<'c, 'a>> {
+    let name = format!("llvm.amdgcn.wmma.f32.16x16x16.{a_name}.{b_name}.v8f32.v2i32");
+    e.call(&name, &[a, b, c], Type::vector(&[8], e.scalar(Scalar::F32)))
+}

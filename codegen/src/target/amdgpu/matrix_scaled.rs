@@ -1,0 +1,142 @@
+//! Block-scaled matrix products: gfx950's own instruction; elsewhere products of f16 (gfx942) or fp8 (gfx1201), a block at a
+//! time.
+
+use lathe_dsl::ir::{Scalar, Type as IrType};
+use lathe_dsl::numerics::Narrow;
+use lathe_dsl::target::Generation;
+use melior::ir::{Type, Value, ValueLike};
+
+use super::Amdgpu;
+use super::lanes::dpp;
+use super::matrix::{call_mfma, fp8_wmma};
+use crate::lower::codes::{fp8, halves, no_sums};
+use crate::lower::emit::{Emitter, Result};
+use crate::lower::lanes::Lanes;
+use crate::lower::matrix::{Scaled, sums, word_vector};
+use crate::lower::scales::{BLOCKS, packed, poison};
+
+/// A format as the instruction names it, and 32-bit registers of 32 elements of it.
+fn format_of(format: Narrow) -> Result<(u32, u32)> {
+    match format {
+        Narrow::E4m3 => Ok((0, 8)),
+        Narrow::E5m2 => Ok((1, 8)),
+        Narrow::E2m3 => Ok((2, 6)),
+        Narrow::E3m2 => Ok((3, 6)),
+        Narrow::E2m1 => Ok((4, 4)),
+        format => Err(format!("a scaled product of {format}")),
+    }
+}
+
+/// f16 MFMA or fp8 WMMA of so many words of either factor at a time.
+const WORDS: usize = 2;
+
+impl Amdgpu {
+    pub(super) fn scaled_product<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, p: &Scaled<'c, 'a>) -> Result<Value<'c, 'a>> {
+        if self.chip.generation == Generation::Cdna4 { native(at.e, p) } else { self.by_blocks(at, p) }
+    }
+
+    /// One product a block, from zero; its sums times 2^(a + b − 254) by `v_ldexp_f32`, added up.
+    fn by_blocks<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, p: &Scaled<'c, 'a>) -> Result<Value<'c, 'a>> {
+        let e = at.e;
+        let mut exponent = -254;
+        let (mut factors, mut names) = (vec![], vec![]);
+        for (format, registers) in p.formats.into_iter().zip(&p.factors) {
+            let words = registers.words(e)?;
+            let made = if self.chip.generation == Generation::Cdna3 {
+                halves(self, e, format, &words)?
+            } else {
+                let (like, made) = fp8(self, e, format, &words)?;
+                names.push(if like == Narrow::E4m3 { "fp8" } else { "bf8" });
+                made
+            };
+            exponent += made.exponent;
+            factors.push(made.words);
+        }
+        let [of_a, of_b] = [0, 1].map(|i| packed(self, at, p.scales[i], p.bytes[i]));
+        let (of_a, of_b) = (of_a?, of_b?);
+        let n = p.c.ty.lanes();
+        let rows = self.by_rows(e, of_a, n)?;
+        let poisons = self.by_rows(e, e.bitcast(poison(e, of_a)?, e.int(32))?, n)?;
+        let column = pairs(e, of_b)?;
+        let column = [plus(e, column[0], exponent)?, plus(e, column[1], exponent)?];
+        let column_poison = poison(e, of_b)?;
+        let mut exponents = vec![];
+        let mut total = vec![];
+        for ((row, row_poison), c) in rows.into_iter().zip(poisons).zip(p.c.elements(e)?) {
+            let row = pairs(e, row)?;
+            let sum = |i: usize| e.same("arith.addi", &[row[i], column[i]]);
+            exponents.push([sum(0)?, sum(1)?]);
+            let poison = e.same("arith.addf", &[e.bitcast(row_poison, e.scalar(Scalar::F32))?, column_poison])?;
+            total.push(e.same("arith.addf", &[c, poison])?);
+        }
+        for block in 0..BLOCKS {
+            let mut sum = no_sums(e, n)?;
+            let words = factors[0].len() / BLOCKS;
+            let of_block = words * block..words * (block + 1);
+            let (a, b) = (&factors[0][of_block.clone()], &factors[1][of_block]);
+            for (a, b) in a.chunks_exact(WORDS).zip(b.chunks_exact(WORDS)) {
+                let (a, b) = (word_vector(e, a)?, word_vector(e, b)?);
+                sum = match names[..] {
+                    [a_name, b_name] => fp8_wmma(e, (a_name, b_name), a, b, sum)?,
+                    _ => {
+                        let four = Type::vector(&[4], e.scalar(Scalar::F16));
+                        call_mfma(e, "f32.16x16x16f16", [e.bitcast(a, four)?, e.bitcast(b, four)?], sum)?
+                    }
+                };
+            }
+            for (i, total) in total.iter_mut().enumerate() {
+                let exponent = e.part(exponents[i][block % 2], block as u32 / 2, e.int(16))?;
+                let exponent = e.resize(exponent, 16, 32, true)?;
+                let one = e.extract(Scalar::F32, sum, i as u32)?;
+                let scaled = e.call("llvm.ldexp.f32.i32", &[one, exponent], one.r#type())?;
+                *total = e.same("arith.addf", &[*total, scaled])?;
+            }
+        }
+        sums(e, Scalar::F32, &total)
+    }
+
+    /// Of a word that the lanes of every row of 16 have for the 16 rows of a matrix, that of every row of which a lane has `n`
+    /// sums: lanes of the wave's row `g` have rows `n·g` and following.
+    fn by_rows<'c, 'a>(&self, e: &Emitter<'c, 'a>, word: Value<'c, 'a>, n: u32) -> Result<Vec<Value<'c, 'a>>> {
+        let mut turned = word;
+        for g in 1..self.chip.wave / 16 {
+            turned = Self::dpp_in_row(e, turned, word, dpp::ROW_ROR | (16 - n * g), g)?;
+        }
+        (0..n).map(|r| Self::dpp(e, turned, dpp::ROW_LANE | r, false)).collect()
+    }
+}
+
+/// The four bytes of a word in halves: the first and third, the second and fourth.
+fn pairs<'c, 'a>(e: &Emitter<'c, 'a>, word: Value<'c, 'a>) -> Result<[Value<'c, 'a>; 2]> {
+    let pair = |word| {
+        let bytes = e.same("arith.andi", &[word, e.word(0x00FF_00FF)?])?;
+        e.bitcast(bytes, Type::vector(&[2], e.int(16)))
+    };
+    Ok([pair(word)?, pair(e.same("arith.shrui", &[word, e.word(8)?])?)?])
+}
+
+/// A number added to both halves.
+fn plus<'c, 'a>(e: &Emitter<'c, 'a>, pair: Value<'c, 'a>, n: i32) -> Result<Value<'c, 'a>> {
+    let constant = e.constant(IrType::Vector(Scalar::I16, 2), u64::from(n as u16))?;
+    e.same("arith.addi", &[pair, constant])
+}
+
+/// `v_mfma_scale_f32_16x16x128_f8f6f4`.
+fn native<'c, 'a>(e: &Emitter<'c, 'a>, p: &Scaled<'c, 'a>) -> Result<Value<'c, 'a>> {
+    let [(a_format, a_words), (b_format, b_words)] = [format_of(p.formats[0])?, format_of(p.formats[1])?];
+    // The instruction takes scales out of vector registers alone, and LLVM takes two zeros for a product without scales.
+    let scale = |i: usize| e.asm("", "=v,0", &[p.scales[i].value], &[e.int(32)], false).map(|made| made[0]);
+    let operands = [
+        p.factors[0].value,
+        p.factors[1].value,
+        p.c.value,
+        e.word(a_format)?,
+        e.word(b_format)?,
+        e.word(p.bytes[0])?,
+        scale(0)?,
+        e.word(p.bytes[1])?,
+        scale(1)?,
+    ];
+    let name = format!("llvm.amdgcn.mfma.scale.f32.16x16x128.f8f6f4.v{a_words}i32.v{b_words}i32");
+    e.call(&name, &operands, p.c.value.r#type())
+}
