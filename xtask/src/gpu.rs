@@ -94,7 +94,7 @@ for test in "${{tests[@]}}"; do
     if ! "$there/tests" --exact "$test" --list | grep -q ': test'; then
         result="absent"
         failed=1
-    elif "$there/tests" --exact "$test" --nocapture; then 
+    elif "$there/tests" --exact "$test" --nocapture; then
         result="ok    "
     else
         result="FAILED"
