@@ -90,8 +90,7 @@ fn scaled_product(target: Target, [a, b]: [Narrow; 2], [a_byte, b_byte]: [u32; 2
     let registers = |ty, n| MmaType::Narrow(ty).registers(n);
     let sum = Type::Vector(Scalar::F32, all.tiles.c.elements());
     let scale = if all.scale_a.elements() == 1 { Type::U32 } else { Type::Vector(Scalar::U32, 2) };
-    let operands =
-        [registers(a, all.tiles.a.elements()), registers(b, all.tiles.b.elements()), sum, scale, scale];
+    let operands = [registers(a, all.tiles.a.elements()), registers(b, all.tiles.b.elements()), sum, scale, scale];
     let attributes = format!("a_type={a} b_type={b} a_byte={a_byte} b_byte={b_byte} fragments={fragments}");
     program(target, &operands, sum, "mfma_scaled", &attributes)
 }
@@ -141,7 +140,8 @@ fn every_product_of_every_chip_is_its_instruction() {
                         first.strip_suffix("_e64").unwrap_or(first) == name
                     };
                     assert_eq!(asm.lines().filter(mnemonic).count(), times, "{what}: {name} in\n{asm}");
-                    let all = asm.lines().filter(|l| l.contains("mfma_") || l.contains("wmma_") || l.contains("mma.sync"));
+                    let all =
+                        asm.lines().filter(|l| l.contains("mfma_") || l.contains("wmma_") || l.contains("mma.sync"));
                     assert_eq!(all.count(), times, "{what}: other products in\n{asm}");
                 }
             }
@@ -175,7 +175,8 @@ fn a_product_stays_out_of_a_branch_that_alone_needs_it() {
         // The stores, behind a condition that differs between lanes.
         let (before, stores) = kernel.split_at(kernel.find("  %r: ").unwrap());
         let stores = stores.trim_end().strip_suffix('}').unwrap();
-        let kernel = read(&format!("{before}  %low: bool = cmp_lt %to, %reads\n  if %low {{\n{stores}  }} {{ }}\n}}\n"));
+        let kernel =
+            read(&format!("{before}  %low: bool = cmp_lt %to, %reads\n  if %low {{\n{stores}  }} {{ }}\n}}\n"));
         let asm = text(&kernel, target, Level::Asm);
         let place = |what: &[&str]| asm.lines().position(|l| what.iter().any(|w| l.contains(w)));
         let product = place(&["mfma_f32", "wmma_f32", "mma.sync"]).unwrap();

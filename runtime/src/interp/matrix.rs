@@ -154,7 +154,7 @@ impl Product {
                 exact_sum(scaled, c)
             }
             (MmaRounding::Hopper, None) => self.hopper(a, b, c),
-            (MmaRounding::Hopper, Some(scales)) => hopper_scaled(a, b, scales, c),
+            (MmaRounding::Hopper, Some(scales)) => self.hopper_scaled(a, b, scales, c),
         };
         sum.to_bits()
     }
@@ -163,29 +163,42 @@ impl Product {
     fn hopper(&self, a: &[f64], b: &[f64], c: f32) -> f32 {
         let factors = a.iter().copied().zip(b.iter().copied());
         match self.a.of {
-            MmaType::F16 => hopper_step(factors, c, -14),
-            MmaType::Bf16 => hopper_step(factors, c, -126),
+            MmaType::F16 => hopper_step(factors, c, [-14; 2]),
+            MmaType::Bf16 => hopper_step(factors, c, [-126; 2]),
             // The chip converts to f16 and multiplies in two steps: the lower two bytes of every register, then the upper two.
             _ => {
                 let half = |upper: bool| factors.clone().enumerate().filter(move |(k, _)| (k & 2 != 0) == upper);
-                let low = hopper_step(half(false).map(|(_, f)| f), 0.0, -14);
-                canonical(hopper_step(half(true).map(|(_, f)| f), low, -14) + c)
+                let low = hopper_step(half(false).map(|(_, f)| f), 0.0, [-14; 2]);
+                canonical(hopper_step(half(true).map(|(_, f)| f), low, [-14; 2]) + c)
             }
         }
     }
-}
 
-/// As the expansion of `mfma_scaled` does it on sm_90: a block at a time in two steps of f16 products, the first of k with
-/// `k mod 8 < 4`; the block's sum is scaled, and added to what C and the blocks before it gave.
-fn hopper_scaled(a: &[f64], b: &[f64], (of_a, of_b): (&[f64], &[f64]), c: f32) -> f32 {
-    let blocks = a.chunks(BLOCK).zip(b.chunks(BLOCK)).zip(of_a.iter().zip(of_b));
-    let sum = blocks.fold(c, |sum, ((a, b), (of_a, of_b))| {
-        let factors = a.iter().copied().zip(b.iter().copied()).enumerate();
-        let half = |upper: bool| factors.clone().filter(move |(k, _)| (k & 4 != 0) == upper).map(|(_, f)| f);
-        let block = hopper_step(half(true), hopper_step(half(false), 0.0, -14), -14);
-        sum + (f64::from(block) * (of_a * of_b)) as f32
-    });
-    canonical(sum)
+    /// As the expansion of `mfma_scaled` does it on sm_90: a block at a time in two steps of f16 products, the first of k with
+    /// `k mod 8 < 4`; the block's sum times one half of its power, then with the other half added to C and the blocks before.
+    fn hopper_scaled(&self, a: &[f64], b: &[f64], (of_a, of_b): (&[f64], &[f64]), c: f32) -> f32 {
+        // Codes of 6 and 4 bits become f16 whose normal numbers begin where the codes' do.
+        let floor = |of: MmaType| match of {
+            MmaType::Narrow(Narrow::E2m1 | Narrow::E2m3) => 0,
+            MmaType::Narrow(Narrow::E3m2) => -2,
+            _ => -14,
+        };
+        let floors = [floor(self.a.of), floor(self.b.of)];
+        let blocks = a.chunks(BLOCK).zip(b.chunks(BLOCK)).zip(of_a.iter().zip(of_b));
+        let sum = blocks.fold(c, |sum, ((a, b), (of_a, of_b))| {
+            let factors = a.iter().copied().zip(b.iter().copied()).enumerate();
+            let half = |upper: bool| factors.clone().filter(move |(k, _)| (k & 4 != 0) == upper).map(|(_, f)| f);
+            let block = hopper_step(half(true), hopper_step(half(false), 0.0, floors), floors);
+            if (of_a * of_b).is_nan() {
+                return f32::NAN;
+            }
+            // Of less than 2^-252 nothing is left in an f32.
+            let power = (of_a * of_b).log2().max(-252.0) as i32;
+            let first = power.div_euclid(2);
+            (block * 2f32.powi(first)).mul_add(2f32.powi(power - first), sum)
+        });
+        if sum.is_nan() { f32::from_bits(0x7FFF_FFFF) } else { sum }
+    }
 }
 
 /// The one NaN of the chip; a zero is +0.

@@ -128,7 +128,8 @@ impl Nvptx {
 
         // A lane has the sums of rows g and g + 8, and of columns 2t, 2t + 1, 2t + 8 and 2t + 9.
         let lane = self.lane(at)?;
-        let (g, t2) = (e.same("arith.shrui", &[lane, e.word(2)?])?, e.same("arith.shli", &[at.and(lane, 3)?, e.word(1)?])?);
+        let (g, t2) =
+            (e.same("arith.shrui", &[lane, e.word(2)?])?, e.same("arith.shli", &[at.and(lane, 3)?, e.word(1)?])?);
         let scale_of = |of: Value<'c, 'a>, first, further: u32| -> Result<Scale<'c, 'a>> {
             Scale::of(e, self.of_lane(at, of, e.same("arith.ori", &[first, e.word(further)?])?)?)
         };

@@ -81,7 +81,7 @@ fn sums_at_the_edges() {
 
 #[test]
 fn the_tensor_core_cuts_small_terms() {
-    let step = |f: &[(f64, f64)], c: f32| hopper_step(f.iter().copied(), c, -14);
+    let step = |f: &[(f64, f64)], c: f32| hopper_step(f.iter().copied(), c, [-14; 2]);
     assert_eq!(step(&[(1.0, 1.0)], 0.0), 1.0);
     // 2^-25 of the largest term is kept, half of it is cut.
     assert_eq!(step(&[(1.0, 1.0), (-1.0, 1.0), (2f64.powi(-13), 2f64.powi(-12))], 0.0), 2f32.powi(-25));
@@ -136,7 +136,7 @@ fn the_tensor_core_as_integers_have_it() {
         let dropped = length.saturating_sub(24);
         let want = (sum.signum() * (sum.abs() >> dropped << dropped)) as f64 * 2f64.powi(-20);
         let float = |(m, e): (i64, i32)| m as f64 * 2f64.powi(e - 10);
-        let got = hopper_step(factors.iter().map(|(a, b)| (float(*a), float(*b))), float((c, ce)) as f32, -14);
+        let got = hopper_step(factors.iter().map(|(a, b)| (float(*a), float(*b))), float((c, ce)) as f32, [-14; 2]);
         assert_eq!(f64::from(got), want, "{factors:?} {c} {ce}");
     }
 }
