@@ -57,7 +57,12 @@ impl Amdgpu {
     }
 
     /// `word` through DPP; lanes that read from outside their row keep their own where `keep` says so.
-    pub(super) fn dpp<'c, 'a>(e: &Emitter<'c, 'a>, word: Value<'c, 'a>, control: u32, keep: bool) -> Result<Value<'c, 'a>> {
+    pub(super) fn dpp<'c, 'a>(
+        e: &Emitter<'c, 'a>,
+        word: Value<'c, 'a>,
+        control: u32,
+        keep: bool,
+    ) -> Result<Value<'c, 'a>> {
         let all = e.word(0xF)?;
         let operands = [word, word, e.word(control)?, all, all, e.bit(!keep)?];
         e.call("llvm.amdgcn.update.dpp.i32", &operands, e.int(32))

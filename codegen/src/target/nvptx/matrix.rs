@@ -98,7 +98,11 @@ pub(super) fn as_halves<'c, 'a>(e: &Emitter<'c, 'a>, words: &[Value<'c, 'a>]) ->
 }
 
 /// The f16 that the four codes of a word stand for, by pairs.
-pub(super) fn fp8_halves<'c, 'a>(e: &Emitter<'c, 'a>, format: Narrow, word: Value<'c, 'a>) -> Result<[Value<'c, 'a>; 2]> {
+pub(super) fn fp8_halves<'c, 'a>(
+    e: &Emitter<'c, 'a>,
+    format: Narrow,
+    word: Value<'c, 'a>,
+) -> Result<[Value<'c, 'a>; 2]> {
     let (pair, name) = (Type::vector(&[2], e.scalar(Scalar::F16)), format!("llvm.nvvm.{format}x2.to.f16x2.rn"));
     let convert = |word| e.call(&name, &[e.resize(word, 32, 16, false)?], pair);
     Ok([convert(word)?, convert(e.same("arith.shrui", &[word, e.word(16)?])?)?])
