@@ -131,8 +131,8 @@ impl Llvm {
     }
 }
 
-/// Products by `mma.sync` take the whole warp, which LLVM does not know of their intrinsics: it would move one into a branch
-/// whose arm alone needs its result.
+/// Products by `mma.sync` take the whole warp, which LLVM does not know of their intrinsics: it would draw one into both arms of a
+/// branch.
 fn mark_convergent(module: &Module<'_>, context: &Context) {
     let convergent = context.create_enum_attribute(Attribute::get_named_enum_kind_id("convergent"), 0);
     for function in module.get_functions() {

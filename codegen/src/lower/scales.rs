@@ -41,12 +41,12 @@ pub fn packed<'c, 'a>(
     Ok(word)
 }
 
-/// NaN if one of four scales is, else −0, which changes no sum.
+/// NaN if one of four scales is, else 0: added to C it makes NaN of what has such a scale, and no sum of it −0.
 pub fn poison<'c, 'a>(e: &Emitter<'c, 'a>, packed: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
     let with = |name, a, bits| e.same(name, &[a, e.word(bits)?]);
     let next = with("arith.addi", with("arith.andi", packed, 0x7F7F_7F7F)?, 0x0101_0101)?;
     let nans = with("arith.andi", e.same("arith.andi", &[next, packed])?, 0x8080_8080)?;
     let some = e.cmpi(IntPredicate::Ne, nans, e.word(0)?, e.int(1))?;
-    let bits = e.select(some, e.word(0x7FC0_0000)?, e.word(0x8000_0000)?)?;
+    let bits = e.select(some, e.word(0x7FC0_0000)?, e.word(0)?)?;
     e.bitcast(bits, melior::ir::Type::float32(e.context))
 }

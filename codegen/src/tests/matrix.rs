@@ -7,8 +7,8 @@ use lathe_dsl::mma::{Fragments, MmaShape, MmaType, plain, scaled};
 use lathe_dsl::numerics::Narrow;
 use lathe_dsl::{Arch, Target};
 
-use super::{count, has, lacks, text};
-use crate::Level;
+use super::{count, has, text};
+use crate::{Level, Options, compile, listing};
 
 const TYPES: [MmaType; 10] = [
     MmaType::F16,
@@ -168,20 +168,21 @@ fn a_kernel_asks_for_no_later_ptx_than_it_needs() {
 }
 
 #[test]
-fn a_product_stays_out_of_a_branch_that_alone_needs_it() {
+fn a_product_between_branches_on_one_condition_is_not_drawn_into_their_arms() {
     for target in Target::all() {
         let shape = MmaShape::new(16, if target.chip().arch == Arch::Nvptx { 8 } else { 16 }, 16);
         let kernel = product(target, shape, MmaType::F16, MmaType::F16).unwrap();
-        // The stores, behind a condition that differs between lanes.
-        let (before, stores) = kernel.split_at(kernel.find("  %r: ").unwrap());
-        let stores = stores.trim_end().strip_suffix('}').unwrap();
-        let kernel =
-            read(&format!("{before}  %low: bool = cmp_lt %to, %reads\n  if %low {{\n{stores}  }} {{ }}\n}}\n"));
+        let (before, after) = kernel.split_at(kernel.find("  %d: ").unwrap());
+        let product = after.lines().next().unwrap();
+        let before = before.replacen("  %lane", "  param %address address: u64\n  %lane", 1);
+        let arm = "if %low {\n  buffer_store %few, %y, %lane\n  } { }";
+        let kernel = read(&format!(
+            "{before}  %few: u32 = const 7\n  %low: bool = cmp_lt %lane, %few\n  %p: global<f32> = int_to_ptr %address\n  {arm}\n{product}\n  \
+             %one: f32 = extract %d, 0\n  ptr_store %one, %p\n  {arm}\n}}\n"
+        ));
         let asm = text(&kernel, target, Level::Asm);
-        let place = |what: &[&str]| asm.lines().position(|l| what.iter().any(|w| l.contains(w)));
-        let product = place(&["mfma_f32", "wmma_f32", "mma.sync"]).unwrap();
-        let branch = place(&["bra ", "s_and_saveexec", "v_cmpx"]).unwrap();
-        assert!(product < branch, "{target}:\n{asm}");
+        let products: Vec<usize> = ["mfma_f32", "wmma_f32", "mma.sync"].map(|m| count(&asm, m)).into();
+        assert_eq!(products.iter().sum::<usize>(), 1, "{target}:\n{asm}");
     }
 }
 
@@ -206,5 +207,75 @@ fn every_scaled_product_of_every_chip_is_products_of_the_chip() {
             let all = asm.lines().filter(|l| ["v_mfma_", "v_wmma_", "mma.sync"].iter().any(|m| l.contains(m)));
             assert_eq!(all.count(), times, "other products {what}");
         }
+    }
+}
+#[test]
+fn scales_come_from_the_byte_that_is_named() {
+    for (a_byte, b_byte) in (0..4).flat_map(|a| (0..4).map(move |b| (a, b))) {
+        let source = scaled_product(Target::GFX950, [Narrow::E2m1, Narrow::E3m2], [a_byte, b_byte]);
+        let artifact = compile(&read(&source), Target::GFX950, &Options::default()).unwrap();
+        // Read back from the object: encoders have had these bits wrong.
+        let lines = listing(&artifact).unwrap();
+        let product = lines.iter().find(|l| l.contains("mfma_scale")).unwrap();
+        // Bit 0 of either byte is in `op_sel`, bit 1 in `op_sel_hi`.
+        let low = match (a_byte & 1, b_byte & 1) {
+            (0, 0) => String::new(),
+            (a, b) => format!(" op_sel:[{a},{b},0]"),
+        };
+        let wanted = format!("{low} op_sel_hi:[{},{},0] cbsz:4 blgp:3", a_byte >> 1, b_byte >> 1);
+        assert!(product.ends_with(&wanted), "{a_byte} {b_byte}: {wanted} is not in {product}");
+        assert!(product.contains("op_sel:") != low.is_empty(), "{product}");
+    }
+}
+
+#[test]
+fn scales_that_are_constants_are_scales() {
+    for scale in [0, 127] {
+        let source = scaled_product(Target::GFX950, [Narrow::E2m1; 2], [0, 0]);
+        let source: String = source
+            .lines()
+            .map(|line| match line.trim_start().split_once(": u32 = bitcast") {
+                Some((name, _)) => format!("{name}: u32 = const {scale}\n"),
+                None => format!("{line}\n"),
+            })
+            .collect();
+        let asm = text(&read(&source), Target::GFX950, Level::Asm);
+        // LLVM makes a product without scales of two zeros, and the chip takes no constants.
+        let product = asm.lines().find(|l| l.contains("mfma_scale")).unwrap_or_else(|| panic!("{asm}"));
+        let operands: Vec<&str> = product.split(", ").skip(4).collect();
+        assert!(operands.len() == 2 && operands.iter().all(|o| o.starts_with('v')), "{product}");
+    }
+}
+
+#[test]
+fn what_a_product_costs_beside_its_products() {
+    // Instructions of a whole kernel, on AMD vector ones, without products and memory; the test's own are fewer than ten.
+    let cost = |source: &str, target| {
+        let artifact = compile(&read(source), target, &Options::default()).unwrap();
+        let own = ["mfma", "wmma", "mma.", "nop", "buffer_", "ld.", "st."];
+        let vector = |l: &&String| match target.chip().arch {
+            Arch::Amdgpu => l.starts_with("v_") || l.starts_with("ds_"),
+            Arch::Nvptx => !l.starts_with('.') && !l.starts_with("mov"),
+        };
+        listing(&artifact).unwrap().iter().filter(vector).filter(|l| !own.iter().any(|o| l.contains(o))).count()
+    };
+    let e4m3 = MmaType::Narrow(Narrow::E4m3);
+    for (target, most) in [(Target::GFX950, 14), (Target::GFX942, 66), (Target::GFX1201, 4)] {
+        let n = cost(&product(target, MmaShape::new(16, 8, 32), e4m3, e4m3).unwrap(), target);
+        assert!(n <= most, "{target}: {n}");
+    }
+    for (target, formats, most) in [
+        (Target::GFX950, [Narrow::E2m1; 2], 2),
+        (Target::GFX942, [Narrow::E2m1; 2], 256),
+        (Target::GFX942, [Narrow::E4m3; 2], 352),
+        (Target::GFX1201, [Narrow::E2m1; 2], 374),
+        (Target::GFX1201, [Narrow::E4m3; 2], 187),
+        (Target::SM_90, [Narrow::E2m1; 2], 708),
+        (Target::SM_90, [Narrow::E4m3; 2], 500),
+        (Target::SM_120A, [Narrow::E2m1; 2], 28),
+        (Target::SM_120A, [Narrow::E2m3, Narrow::E4m3], 168),
+    ] {
+        let n = cost(&scaled_product(target, formats, [0, 3]), target);
+        assert!(n <= most, "{target} {formats:?}: {n}");
     }
 }

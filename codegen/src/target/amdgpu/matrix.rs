@@ -200,3 +200,125 @@ pub(super) fn fp8_wmma<'c, 'a>(
     let name = format!("llvm.amdgcn.wmma.f32.16x16x16.{a_name}.{b_name}.v8f32.v2i32");
     e.call(&name, &[a, b, c], Type::vector(&[8], e.scalar(Scalar::F32)))
 }
+
+/// The moves of e4m3 16×8×32, lane by lane, against the layouts.
+#[cfg(test)]
+mod tests {
+    use lathe_dsl::mma::{Fragments, Tiles, plain};
+
+    use super::*;
+
+    fn tiles(on: Fragments) -> Tiles {
+        let e4m3 = MmaType::Narrow(Narrow::E4m3);
+        plain(on, E4M3, e4m3, e4m3).unwrap()
+    }
+
+    /// Rows and columns of matrices of 16 columns.
+    type Matrix = Vec<[i64; 32]>;
+
+    fn matrices(seed: i64) -> (Matrix, Matrix) {
+        let number = |i: usize, j: usize, n: i64| ((i as i64 * 31 + j as i64 * 7 + n) * 2_654_435_761 >> 7) % 17 - 8;
+        let matrix = |rows: usize, n| (0..rows).map(|i| std::array::from_fn(|j| number(i, j, n))).collect();
+        (matrix(16, seed), matrix(32, seed + 1000))
+    }
+
+    fn expected(a: &Matrix, b: &Matrix, row: u32, col: u32) -> i64 {
+        (0..32).map(|k| a[row as usize][k] * b[k][col as usize]).sum()
+    }
+
+    /// Elements of lane `lane` of a group, by word of four.
+    fn words(layout: &lathe_dsl::mma::Layout, m: &Matrix, lane: u32) -> Vec<[i64; 4]> {
+        let element = |e| {
+            let (row, col) = layout.at(lane, e);
+            m[row as usize][col as usize]
+        };
+        (0..layout.elements() / 4).map(|w| std::array::from_fn(|i| element(4 * w + i as u32))).collect()
+    }
+
+    /// A product of the chip: rows from lanes modulo 16 of one factor, columns of the other, eight elements along K a lane.
+    fn multiplied(rows: &[[i64; 8]], cols: &[[i64; 8]]) -> [[i64; 16]; 16] {
+        let pieces = rows.len() / 16;
+        std::array::from_fn(|i| {
+            std::array::from_fn(|j| {
+                (0..pieces).flat_map(|p| (0..8).map(move |e| rows[16 * p + i][e] * cols[16 * p + j][e])).sum()
+            })
+        })
+    }
+
+    fn pair(words: &[[i64; 4]], first: usize) -> [i64; 8] {
+        std::array::from_fn(|e| words[first + e / 4][e % 4])
+    }
+
+    #[test]
+    fn two_mfmas_multiply_for_both_halves_of_the_wave() {
+        let tiles = tiles(Fragments::Cdna4);
+        let halves = [matrices(1), matrices(2)];
+        let of = |lane: usize| &halves[lane / 32];
+        let a: Vec<_> = (0..64).map(|l| words(&tiles.a, &of(l).0, l as u32 % 32)).collect();
+        let b: Vec<_> = (0..64).map(|l| pair(&words(&tiles.b, &of(l).1, l as u32 % 32), 0)).collect();
+        let mut sums = [[0; 16]; 16];
+        for own in [true, false] {
+            let rows: Vec<[i64; 8]> = (0..64)
+                .map(|l| {
+                    // `row_ror:8` reads from the lane whose bit 3 is the other.
+                    let source = if own { l } else { l ^ 8 };
+                    if (l >> 3 ^ l >> 5) & 1 == 0 { b[source] } else { [0; 8] }
+                })
+                .collect();
+            let cols: Vec<[i64; 8]> = (0..64).map(|l| pair(&a[l], if own == (l < 32) { 0 } else { 2 })).collect();
+            let more = multiplied(&rows, &cols);
+            for (sums, more) in sums.as_flattened_mut().iter_mut().zip(more.as_flattened()) {
+                *sums += more;
+            }
+        }
+        for lane in 0..64 {
+            for r in 0..4 {
+                let (row, col) = tiles.c.at(lane % 32, r);
+                let (a, b) = of(lane as usize);
+                let got = sums[(4 * (lane / 16) + r) as usize][(lane % 16) as usize];
+                assert_eq!(got, expected(a, b, row, col), "lane {lane} register {r}");
+            }
+        }
+    }
+
+    #[test]
+    fn two_wmmas_multiply() {
+        let tiles = tiles(Fragments::Rdna4);
+        let (ma, mb) = matrices(3);
+        let a: Vec<_> = (0..32).map(|l| words(&tiles.a, &ma, l)).collect();
+        let b: Vec<_> = (0..32).map(|l| pair(&words(&tiles.b, &mb, l), 0)).collect();
+        let mut sums = [[0; 16]; 16];
+        for step in 0..2 {
+            // `row_shl:4` reads from four lanes above, 0 beyond the row.
+            let moved = |l: usize| if l % 16 < 12 { b[l + 4] } else { [0; 8] };
+            let rows: Vec<_> = (0..32).map(|l| if step == 0 { b[l] } else { moved(l) }).collect();
+            let cols: Vec<_> = (0..32).map(|l| pair(&a[l], 2 * step)).collect();
+            let more = multiplied(&rows, &cols);
+            for (sums, more) in sums.as_flattened_mut().iter_mut().zip(more.as_flattened()) {
+                *sums += more;
+            }
+        }
+        for lane in 0..32 {
+            for r in 0..4 {
+                let (row, col) = tiles.c.at(lane, r);
+                let got = sums[(8 * (lane / 16) + r) as usize][(lane % 16) as usize];
+                assert_eq!(got, expected(&ma, &mb, row, col), "lane {lane} register {r}");
+            }
+        }
+    }
+
+    #[test]
+    fn ocp_codes_become_fnuz_codes_of_half_their_numbers() {
+        for code in 0..=255u8 {
+            // The steps of `ocp_as_fnuz`, for four codes of which the neighbours are all ones.
+            let codes = u32::from_be_bytes([0xFF, 0xFF, code, 0xFF]);
+            let size = codes & 0x7F7F_7F7F;
+            let sign = codes & (size + 0x7F7F_7F7F) & 0x8080_8080;
+            let size = size + ((size + 0x0101_0101) >> 7 & 0x0101_0101);
+            let made = (size | sign).to_be_bytes();
+            assert_eq!(made, [0x80, 0x80, made[2], 0x80]);
+            let (wanted, got) = (Narrow::E4m3.decode(code) / 2.0, Narrow::E4m3Fnuz.decode(made[2]));
+            assert!(wanted == got || wanted.is_nan() && got.is_nan(), "{code:#x}: {got} for {wanted}");
+        }
+    }
+}

@@ -140,3 +140,68 @@ fn native<'c, 'a>(e: &Emitter<'c, 'a>, p: &Scaled<'c, 'a>) -> Result<Value<'c, '
     let name = format!("llvm.amdgcn.mfma.scale.f32.16x16x128.f8f6f4.v{a_words}i32.v{b_words}i32");
     e.call(&name, &operands, p.c.value.r#type())
 }
+
+/// Where scales go, lane by lane, against the layouts.
+#[cfg(test)]
+mod tests {
+    use lathe_dsl::mma::{Fragments, scaled};
+
+    use super::*;
+
+    /// Of every lane, the word that `packed` makes, from each lane's code of its block (two, where it has two words).
+    fn packed_words(wave: u32, codes: impl Fn(u32, u32) -> u32) -> Vec<u32> {
+        let mut words: Vec<u32> = (0..wave)
+            .map(|l| {
+                let own = if wave == 64 { codes(l, 0) } else { codes(l, 0) | codes(l, 1) << 16 };
+                own << (l >> 1 & (wave / 2 - 8))
+            })
+            .collect();
+        for offset in [16, 32] {
+            if offset < wave {
+                words = (0..wave).map(|l| words[l as usize] | words[(l ^ offset) as usize]).collect();
+            }
+        }
+        words
+    }
+
+    #[test]
+    fn scales_reach_the_rows_and_columns_that_they_are_of() {
+        for (on, wave, n) in [(Fragments::Cdna3, 64, 4), (Fragments::Rdna4, 32, 8)] {
+            let all = scaled(on, Narrow::E2m1, Narrow::E2m1).unwrap();
+            // A code that tells its row and block.
+            let of_a = packed_words(wave, |lane, element| {
+                let (row, block) = all.scale_a.at(lane, element);
+                row * 4 + block
+            });
+            let of_b = packed_words(wave, |lane, element| {
+                let (block, col) = all.scale_b.at(lane, element);
+                col * 4 + block
+            });
+            // `by_rows`: row_ror:(16 − n·g) in row g of the wave, then lane r of every row.
+            let turned = |l: u32| match l / 16 {
+                0 => of_a[l as usize],
+                g => of_a[((l & !15) | (l.wrapping_sub(16 - n * g) & 15)) as usize],
+            };
+            for (lane, r) in (0..wave).flat_map(|l| (0..n).map(move |r| (l, r))) {
+                let (row, col) = all.tiles.c.at(lane, r);
+                let codes = |of: u32| u32::from_le_bytes([0, 1, 2, 3].map(|block| (of * 4 + block) as u8));
+                assert_eq!(turned((lane & !15) | r), codes(row), "{on}: rows, lane {lane} register {r}");
+                assert_eq!(of_b[lane as usize], codes(col), "{on}: columns, lane {lane}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_block_along_k_is_one_run_of_words() {
+        for on in [Fragments::Cdna3, Fragments::Rdna4] {
+            let all = scaled(on, Narrow::E4m3, Narrow::E4m3).unwrap();
+            let per_block = all.tiles.a.elements() / BLOCKS as u32;
+            for (lane, e) in (0..on.wave()).flat_map(|l| (0..all.tiles.a.elements()).map(move |e| (l, e))) {
+                let ((row, k), (k_b, col)) = (all.tiles.a.at(lane, e), all.tiles.b.at(lane, e));
+                // Lanes and elements of one number have the same place along K, whatever permutation of it that is.
+                assert_eq!((row, k, k / 32), (col, k_b, e / per_block), "{on}");
+                assert_eq!(row, lane % 16);
+            }
+        }
+    }
+}

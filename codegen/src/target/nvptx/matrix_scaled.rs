@@ -168,7 +168,7 @@ impl Nvptx {
 struct Scale<'c, 'a> {
     /// Every block's code, from bit 22 on.
     codes: [Value<'c, 'a>; BLOCKS],
-    /// NaN if one of them is, else −0.
+    /// NaN if one of them is, else 0.
     poison: Value<'c, 'a>,
 }
 
@@ -185,13 +185,13 @@ impl<'c, 'a> Scale<'c, 'a> {
     }
 }
 
-/// `total + sum · 2^exponent · 2^(a + b − 254)` for two codes from bit 22 on, rounded once, unless the scaled sum is below the
-/// normal numbers.
+/// `total + sum · 2^exponent · 2^(a + b − 254)` for two codes from bit 22 on; the scaled sum is rounded if it is not a normal
+/// number.
 ///
 /// The power is a product of two, each with half the exponent, so that neither it nor the first product leaves the range of
-/// `f32` where the second does not. The sum of the codes is bit 22 and below bit 31, so all but its lowest bit is where an
-/// exponent is: that of the one; the other's is what is left. Of less than 2^−252 nothing is left in an `f32`, so smaller powers
-/// may count as that.
+/// `f32` where the second does not. The sum of the codes lies in bits 22 to 30, so all but its lowest bit is where an exponent
+/// is: that of the one; the other's is what is left. Of less than 2^−252 nothing is left in an `f32`, so smaller powers may
+/// count as that.
 fn add_scaled<'c, 'a>(
     e: &Emitter<'c, 'a>,
     total: Value<'c, 'a>,
@@ -210,7 +210,8 @@ fn add_scaled<'c, 'a>(
         one = e.same("arith.mulf", &[one, power])?;
     }
     let first = e.same("arith.mulf", &[one, e.bitcast(half, single)?])?;
-    e.call("llvm.fma.f32", &[first, e.bitcast(rest, single)?, total], single)
+    let scaled = e.same("arith.mulf", &[first, e.bitcast(rest, single)?])?;
+    e.same("arith.addf", &[total, scaled])
 }
 
 /// Every code in a byte, where the instruction has it: fp4 in bits 2 to 5, fp6 in bits 0 to 5.
@@ -225,4 +226,58 @@ fn containers<'c, 'a>(
         return Ok(words);
     }
     words.into_iter().map(|w| e.same("arith.shli", &[w, e.word(2)?])).collect()
+}
+
+/// Which lane's registers are what, against the layouts and the instructions' own.
+#[cfg(test)]
+mod tests {
+    use lathe_dsl::mma::{Fragments, scaled};
+
+    use super::*;
+
+    #[test]
+    fn scales_are_those_of_the_lanes_that_are_asked() {
+        let all = scaled(Fragments::Nvidia, Narrow::E2m1, Narrow::E2m1).unwrap();
+        for lane in 0..32u32 {
+            // After `packed`, lane l has the scales of row l mod 16: all blocks that either of the two lanes had.
+            for (element, half) in (0..2).flat_map(|e| [0, 16].map(|h| (e, h))) {
+                assert_eq!(all.scale_a.at(lane % 16 + half, element), (lane % 16, half / 16 + 2 * element));
+            }
+            let (g, t) = (lane / 4, lane % 4);
+            for i in 0..8u32 {
+                let rows = [g, g | 8];
+                let columns = [2 * t, 2 * t | 1, 2 * t | 8, 2 * t | 9];
+                let place = (rows[i as usize / 2 % 2], columns[i as usize / 4 * 2 + i as usize % 2]);
+                assert_eq!(all.tiles.c.at(lane, i), place, "lane {lane} sum {i}");
+            }
+            // `natively`: the first lane of four has row g and column g, the second row and column g + 8.
+            assert_eq!(lane >> 2 | (lane & 1) << 3, if t % 2 == 0 { g } else { g + 8 });
+        }
+    }
+
+    #[test]
+    fn words_are_those_of_a_row_and_block() {
+        let all = scaled(Fragments::Nvidia, Narrow::E4m3, Narrow::E4m3).unwrap();
+        for (lane, half, block, i) in
+            (0..32).flat_map(|l| (0..2).flat_map(move |h| (0..4).flat_map(move |b| (0..8).map(move |i| (l, h, b, i)))))
+        {
+            let e = (half * 4 + block) * 8 + i;
+            assert_eq!(all.tiles.a.at(lane, e), (lane / 4 + 8 * half, 32 * block + 8 * (lane % 4) + i));
+            assert_eq!(all.tiles.b.at(lane, e), (32 * block + 8 * (lane % 4) + i, lane / 4 + 8 * half));
+        }
+    }
+
+    #[test]
+    fn powers_are_halves_of_the_sum_of_codes() {
+        for (a, b) in (0..255u32).flat_map(|a| (0..255).map(move |b| (a, b))) {
+            // The steps of `add_scaled`.
+            let both = ((a << 22) + (b << 22)).max(2 << 22);
+            let half = both & 0xFF << 23;
+            let rest = both.wrapping_add(both).wrapping_sub(half);
+            let [half, rest] = [half, rest].map(|bits| f64::from(f32::from_bits(bits)));
+            let wanted = 2f64.powi((a + b).max(2) as i32 - 254);
+            assert_eq!(half * rest, wanted, "{a} {b}");
+            assert!(half <= rest && rest <= 2.0 * half);
+        }
+    }
 }
