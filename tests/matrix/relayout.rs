@@ -58,7 +58,7 @@ fn as_a<'k, const N: u32>(k: &'k Builder<'k>, args: &RelayoutArgs<Dev<'k>>) {
     let one = k.load_fragment(Matrix::new(k, args.one, Storage::ColMajor, 0, N));
     let halves: Vec<V<f16>> = x.registers().into_iter().map(|v| v.to()).collect();
     let moved = k.relayout(&halves, &x.layout(), &k.fragment_layout::<Mma<16, N, N, f16>, roles::A>());
-    let y = k.mma(k.fragment(&moved), one, k.zero_fragment());
+    let y: FragmentC<Mma<16, N, N, f16>> = k.mma(k.fragment(&moved), one, k.zero_fragment());
     k.store_fragment(y, Matrix::new(k, args.y, Storage::RowMajor, 0, N), |v, _| v);
 }
 
