@@ -81,6 +81,9 @@ pub trait Backend: Sync {
         value: Value<'c, 'a>,
     ) -> Result<()>;
 
+    /// Words that are the same in all lanes, such that the compiler knows it where that makes a difference.
+    fn scalar_words<'c, 'a>(&self, e: &Emitter<'c, 'a>, words: Vec<Value<'c, 'a>>) -> Result<Vec<Value<'c, 'a>>>;
+
     /// Loads words that are the same in all lanes, from memory that nobody writes; only where the access lies in the buffer.
     fn scalar_load<'c, 'a>(
         &self,

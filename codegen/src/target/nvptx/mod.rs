@@ -123,6 +123,10 @@ impl Backend for Nvptx {
         store_if(e, access.permitted(e)?, |e| self.store(e, access, value))
     }
 
+    fn scalar_words<'c, 'a>(&self, _: &Emitter<'c, 'a>, words: Vec<Value<'c, 'a>>) -> Result<Vec<Value<'c, 'a>>> {
+        Ok(words)
+    }
+
     fn scalar_load<'c, 'a>(
         &self,
         e: &Emitter<'c, 'a>,
