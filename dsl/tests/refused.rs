@@ -133,6 +133,7 @@ fn no_message_has_a_name_of_our_own_in_it() {
 /// `tests/refusals.rs` have programs made by hand.
 const NOT_FROM_TEXT: &[&str] = &[
     "a parameter has no value",
+    "constant 0x{:x} does not fit {ty}, which has {width} bits",
     "parameter `{}` is {}, its value {}",
     "{v} is defined twice or has no type",
     "operation number {number} has no location",

@@ -186,13 +186,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
     }
 
     /// Lowers a nested block into `place` and ends it with its yields, in these types.
-    fn nested(
-        &mut self,
-        block: &ir::Block,
-        place: Emitter<'c, 'a>,
-        end: &str,
-        types: &[ir::Type],
-    ) -> Outcome<()> {
+    fn nested(&mut self, block: &ir::Block, place: Emitter<'c, 'a>, end: &str, types: &[ir::Type]) -> Outcome<()> {
         let outer = std::mem::replace(&mut self.emit, place);
         self.block(block)?;
         let yields = self.gets(&block.yields, types);

@@ -9,7 +9,6 @@ use lathe_dsl::target::Chip;
 use lathe_dsl::{Arch, Target};
 use melior::ir::{Attribute, Type, Value};
 
-use crate::lower::Blame;
 use crate::lower::atomic::Rmw;
 use crate::lower::buffer::{BufferAccess, Extent, Hinted};
 use crate::lower::emit::{Emitter, Named, Result};
@@ -20,9 +19,6 @@ use crate::lower::matrix::{Product, Scaled};
 pub trait Backend: Sync {
     /// The chip.
     fn chip(&self) -> &'static Chip;
-
-    /// Refuses what verified Kernel IR may hold but this target cannot do.
-    fn check(&self, kernel: &Kernel) -> std::result::Result<(), Blame>;
 
     /// Launch facts, as attributes of the kernel function.
     fn kernel_attributes<'c>(&self, e: &Emitter<'c, '_>, kernel: &Kernel) -> Result<Vec<Named<'c>>>;

@@ -15,7 +15,6 @@ use melior::ir::{Attribute, Type, Value};
 
 use self::lanes::first_lane;
 use super::{Backend, Output, range};
-use crate::lower::Blame;
 use crate::lower::atomic::Rmw;
 use crate::lower::buffer::{BufferAccess, Extent, Hinted};
 use crate::lower::emit::{Emitter, GepIndex, Named, Result};
@@ -30,10 +29,6 @@ pub struct Amdgpu {
 impl Backend for Amdgpu {
     fn chip(&self) -> &'static Chip {
         self.chip
-    }
-
-    fn check(&self, _: &Kernel) -> std::result::Result<(), Blame> {
-        Ok(())
     }
 
     fn kernel_attributes<'c>(&self, e: &Emitter<'c, '_>, kernel: &Kernel) -> Result<Vec<Named<'c>>> {

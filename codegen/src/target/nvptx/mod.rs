@@ -14,7 +14,6 @@ use melior::ir::attribute::DenseI32ArrayAttribute;
 use melior::ir::{Attribute, Type, Value};
 
 use super::{Backend, Output, range};
-use crate::lower::Blame;
 use crate::lower::atomic::{Ordering, Rmw};
 use crate::lower::buffer::{BufferAccess, Extent, Hinted, load_if, store_if};
 use crate::lower::emit::{Emitter, Named, Result};
@@ -32,10 +31,6 @@ pub struct Nvptx {
 impl Backend for Nvptx {
     fn chip(&self) -> &'static Chip {
         self.chip
-    }
-
-    fn check(&self, _: &Kernel) -> std::result::Result<(), Blame> {
-        Ok(())
     }
 
     fn kernel_attributes<'c>(&self, e: &Emitter<'c, '_>, kernel: &Kernel) -> Result<Vec<Named<'c>>> {
