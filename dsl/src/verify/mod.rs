@@ -8,6 +8,7 @@ mod memory;
 mod origins;
 mod places;
 mod regions;
+mod residues;
 mod rules;
 mod together;
 
