@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use lathe_dsl::artifact::{Artifact, CompileRecord, Resources, StageTime};
 use lathe_dsl::ir::Kernel;
-use lathe_dsl::{Refusal, Target, verify};
+use lathe_dsl::{Target, Warning, verify};
 use melior::ir::operation::OperationRef;
 use melior::ir::{BlockLike, Location, Module};
 
@@ -34,6 +34,7 @@ pub struct Made {
     /// What `Stop` asked for.
     pub bytes: Vec<u8>,
     stages: Vec<StageTime>,
+    warnings: Vec<Warning>,
     resources: Resources,
 }
 
@@ -84,6 +85,7 @@ pub fn compile(kernel: &Kernel, target: Target, options: &Options) -> Result<Art
         target: target.to_string(),
         compile_ms: milliseconds(start),
         stages: made.stages,
+        warnings: made.warnings.iter().map(Warning::to_string).collect(),
         kir_ops: kernel.op_count(),
         resources: made.resources,
         ..CompileRecord::default()
@@ -97,19 +99,14 @@ pub fn make(kernel: &Kernel, target: Target, options: &Options, stop: Stop) -> R
     ASKED.store(true, Ordering::Relaxed);
     let start = Instant::now();
     let refused = |refusal| Error::Refused { kernel: kernel.name.clone(), target, refusal };
-    for warning in verify::verify(kernel, target).map_err(refused)? {
-        tracing::warn!(kernel = kernel.name, %target, "{warning}");
-    }
-    backend(target).check(kernel).map_err(|blame| {
-        let location = blame.op.map(|op| kernel.location(op));
-        refused(Refusal { location, message: blame.message })
-    })?;
+    let warnings = verify::verify(kernel, target).map_err(refused)?;
     let verified = StageTime { stage: Stage::Verify.name().into(), ms: milliseconds(start) };
 
     let (outcome, stage) = contained(kernel, target, options, stop);
     let (blame, fatal) = match outcome {
         Ok(Ok(mut made)) => {
             made.stages.insert(0, verified);
+            made.warnings = warnings;
             return Ok(made);
         }
         Ok(Err(blame)) => (blame, false),
@@ -192,6 +189,7 @@ fn stages(kernel: &Kernel, target: Target, options: &Options, stop: Stop, clock:
     let text = |bytes: Vec<u8>, clock: &mut Clock| Made {
         bytes,
         stages: std::mem::take(&mut clock.times),
+        warnings: vec![],
         resources: Resources::default(),
     };
     if stop == Stop::Mlir {
@@ -229,7 +227,7 @@ fn stages(kernel: &Kernel, target: Target, options: &Options, stop: Stop, clock:
         let resources = backend.resources(target, kernel, &code)?;
         Ok((code, resources))
     })?;
-    Ok(Made { bytes: code, stages: std::mem::take(&mut clock.times), resources })
+    Ok(Made { bytes: code, stages: std::mem::take(&mut clock.times), warnings: vec![], resources })
 }
 
 /// The one `gpu.module` inside the module.

@@ -69,6 +69,9 @@ pub struct CompileRecord {
     pub stages: Vec<StageTime>,
     /// Kernel IR operations.
     pub kir_ops: u32,
+    /// What the verifier warns of, each with the place of the author's call. Not stored: places are those of this process's
+    /// trace.
+    pub warnings: Vec<String>,
     /// What the code needs of the chip.
     #[serde(flatten)]
     pub resources: Resources,
@@ -85,6 +88,8 @@ struct StoredRecord {
     compile_ms: f64,
     stages: Vec<StageTime>,
     kir_ops: u32,
+    #[serde(skip)]
+    warnings: Vec<String>,
     resources: Resources,
 }
 

@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 
 use crate::builder::{self, Buffer, Builder, Element, V};
 pub use crate::error::KeyError;
-use crate::error::{Error, Refusal};
+use crate::error::{Error, Refusal, Warning};
 use crate::ir::{self, Access, Launch, Param, ParamKind};
 use crate::target::Target;
 use crate::verify;
@@ -151,6 +151,14 @@ pub fn check_key<K: Kernel>(key: &K) -> Result<(), KeyError> {
 /// # Errors
 /// The key is not allowed, or the traced kernel is refused (with the location of the author's call).
 pub fn trace<K: Kernel>(key: &K, target: Target) -> Result<ir::Kernel, Error> {
+    trace_with_warnings(key, target).map(|(kernel, _)| kernel)
+}
+
+/// As [`trace`], and what the verifier warns of.
+///
+/// # Errors
+/// As [`trace`].
+pub fn trace_with_warnings<K: Kernel>(key: &K, target: Target) -> Result<(ir::Kernel, Vec<Warning>), Error> {
     check_key(key)?;
     let refused = |refusal: Refusal| Error::Refused { kernel: K::NAME.to_owned(), refusal: Box::new(refusal) };
     let params = K::Args::declare(key);
@@ -158,8 +166,8 @@ pub fn trace<K: Kernel>(key: &K, target: Target) -> Result<ir::Kernel, Error> {
         key.build(k, K::Args::device(k));
     })
     .map_err(refused)?;
-    verify::verify(&kernel, target).map_err(refused)?;
-    Ok(kernel)
+    let warnings = verify::verify(&kernel, target).map_err(refused)?;
+    Ok((kernel, warnings))
 }
 
 /// Where an argument struct is used; decides what its fields are. The struct itself is declared once.

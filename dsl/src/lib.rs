@@ -59,7 +59,7 @@ pub mod verify;
 
 pub use builder::{Builder, V, Vector};
 pub use error::{Error, Refusal, Warning};
-pub use kernel::{Kernel, trace};
+pub use kernel::{Kernel, trace, trace_with_warnings};
 pub use target::{Arch, Target};
 
 /// Everything a kernel author needs.

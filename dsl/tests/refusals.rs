@@ -58,13 +58,15 @@ fn launch_shapes() {
 
 #[test]
 fn lds_that_the_chip_does_not_have() {
-    let expected = "LDS arrays (a of 40000 u32, b of 1000 u32) need more than the 163840 bytes gfx950 has";
+    let expected = "{at}: LDS arrays (a of 40000 u32, b of 1000 u32) need 164000 bytes, more than the 163840 bytes gfx950 has; \
+                    make one smaller, or use one for what is not needed at the same time";
     refused(LAUNCH, vec![], expected, |k| {
         k.lds::<u32>("a", 40_000);
         k.lds::<u32>("b", 1_000);
     });
     // Sizes whose sum wraps in 32 bits are not small.
-    let expected = "LDS arrays (a of 4294967295 u64, b of 2 u64) need more than the 163840 bytes gfx950 has";
+    let expected = "{at}: LDS arrays (a of 4294967295 u64, b of 2 u64) need 34359738384 bytes, more than the 163840 bytes gfx950 \
+                    has; make one smaller, or use one for what is not needed at the same time";
     refused(LAUNCH, vec![], expected, |k| {
         k.lds::<u64>("a", u32::MAX);
         k.lds::<u64>("b", 2);
@@ -85,12 +87,18 @@ fn buffers_past_the_address_range() {
 
 #[test]
 fn access_against_the_declaration() {
-    refused(LAUNCH, buffer(64, Access::Read), "{at}: stores to buffer `x`, which is declared as only read", |k| {
-        k.buffer_store(k.constant(1.0f32), k.buffer::<f32, lathe_dsl::kernel::Out>(0), 0)
-    });
-    refused(LAUNCH, buffer(64, Access::Write), "{at}: loads from buffer `x`, which is declared as only written", |k| {
-        drop_value(k.buffer_load::<f32>(k.buffer::<f32, lathe_dsl::kernel::In>(0), 0))
-    });
+    refused(
+        LAUNCH,
+        buffer(64, Access::Read),
+        "{at}: stores to buffer `x`, which is declared as only read; declare it as `Out` or `InOut`",
+        |k| k.buffer_store(k.constant(1.0f32), k.buffer::<f32, lathe_dsl::kernel::Out>(0), 0),
+    );
+    refused(
+        LAUNCH,
+        buffer(64, Access::Write),
+        "{at}: loads from buffer `x`, which is declared as only written; declare it as `InOut`",
+        |k| drop_value(k.buffer_load::<f32>(k.buffer::<f32, lathe_dsl::kernel::In>(0), 0)),
+    );
 }
 
 #[test]
@@ -252,9 +260,12 @@ fn options_that_the_verifier_refuses_at_the_authors_call() {
         let lane = k.lane_id();
         drop_value(k.native(lane, [], |x| x + lane))
     });
-    refused(LAUNCH, buffer(64, Access::Read), "{at}: stores to buffer `x`, which is declared as only read", |k| {
-        k.ptr_store(k.constant(1.0f32), k.buffer::<f32, lathe_dsl::kernel::In>(0).ptr() + 3)
-    });
+    refused(
+        LAUNCH,
+        buffer(64, Access::Read),
+        "{at}: stores to buffer `x`, which is declared as only read; declare it as `Out` or `InOut`",
+        |k| k.ptr_store(k.constant(1.0f32), k.buffer::<f32, lathe_dsl::kernel::In>(0).ptr() + 3),
+    );
 }
 
 #[test]

@@ -129,10 +129,30 @@ fn no_message_has_a_name_of_our_own_in_it() {
     }
 }
 
+/// The book's page about refusals quotes messages; it quotes them as they are, and each group and the warnings have one.
+#[test]
+fn the_books_messages_are_these() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/src/refusals.md");
+    let page = fs::read_to_string(page).unwrap();
+    let all = messages();
+    let said: BTreeSet<&str> = all.iter().filter_map(|m| m.split_once(": ")).map(|(_, message)| message).collect();
+    let (mut groups, mut quoted) = (0, vec![]);
+    for line in page.lines() {
+        groups += usize::from(line.starts_with("**") || line == "## Warnings");
+        if line.split_once(":").is_some_and(|(file, _)| file.ends_with(".kir")) {
+            assert!(said.contains(line), "no program is refused with: {line}");
+            quoted.push(groups);
+        }
+    }
+    let with: BTreeSet<usize> = quoted.into_iter().collect();
+    assert!(groups >= 8 && with.into_iter().eq(1..=groups), "a group of {groups} has no message");
+}
+
 /// What no short text gives: the parser keeps these rules itself, or the program is long. `tests/rules.rs` and
 /// `tests/refusals.rs` have programs made by hand.
 const NOT_FROM_TEXT: &[&str] = &[
     "a parameter has no value",
+    "constant 0x{:x} does not fit {ty}, which has {width} bits",
     "parameter `{}` is {}, its value {}",
     "{v} is defined twice or has no type",
     "operation number {number} has no location",

@@ -572,6 +572,42 @@ fn opt_compiles_a_text_file_to_every_form() {
     assert!(record["vgpr"].as_u64().is_some_and(|n| n > 0), "{record}");
 }
 
+/// A kernel that would be 20000 operations and more if its loop were unrolled as it says; what it computes is used nowhere.
+const LARGE: &str = "\
+kernel_ir 2
+kernel @large wave 64 grid 1x1x1 block 64x1x1 {
+  param %y y: buffer<u32> len 64 write align 4
+  %i: u32 = thread_id x
+  %z: u32 = const 0
+  %n: u32 = const 20000
+  for %z, %n, [] step=1 unroll=full {
+    (%j: u32)
+    %k: u32 = add %j, %i
+  }
+  buffer_store %i, %y, %i
+}
+";
+
+#[test]
+fn warnings_go_to_standard_error_with_their_place() {
+    let folder = Folder::new();
+    let file = folder.file("large.kir", LARGE);
+    for args in [&["opt"][..], &["opt", "--json"], &["opt", "--emit", "asm"], &["interp"]] {
+        let out = lathe(&[&args[..1], &[&file], &args[1..]].concat());
+        let said = text(&out.stderr);
+        assert!(out.status.success(), "{args:?}: {said}");
+        let warning = said.lines().find(|l| l.starts_with("warning: ")).expect("a warning");
+        assert!(warning.contains("large.kir:7:3: 20005 operations to compile, more than 10000"), "{args:?}: {warning}");
+        assert_eq!(said.matches("warning").count(), 1, "{args:?}: {said}");
+        assert!(!text(&out.stdout).contains("warning: "), "{args:?}");
+    }
+    let record = json(&["opt", &file, "--json"]);
+    let warnings = record["warnings"].as_array().expect("a list");
+    assert!(warnings.len() == 1 && warnings[0].as_str().is_some_and(|w| w.contains("large.kir:7:3")), "{record}");
+    let quiet = lathe(&["opt", &folder.file("double.kir", DOUBLE)]);
+    assert_eq!(text(&quiet.stderr), "");
+}
+
 #[test]
 fn interp_runs_a_text_file_and_shows_what_it_wrote() {
     let folder = Folder::new();

@@ -64,8 +64,8 @@ fn open(name: &str, seed: Option<u64>, checks: Checks) -> Result<Opened, Error> 
 impl Engine {
     /// Opens a device by name: `cpu` (the interpreter, as gfx950), `cpu:CHIP` (the interpreter with that chip's wave width and
     /// limits), `gcn:gfx950` (the AMD code object, executed instruction by instruction), `cuda` or `cuda:NUMBER` (an NVIDIA
-    /// GPU). `seed` interleaves
-    /// waves at random, the same way for the same seed; without one they run in order.
+    /// GPU). `seed` orders workgroups and interleaves waves at random, the same way for the same seed; without one they run in
+    /// order.
     ///
     /// # Errors
     /// [`Error::UnknownDevice`], listing what there is; [`Error::NoDevice`] where this machine has none.

@@ -19,7 +19,7 @@ use super::snippet::{self, Signature};
 use super::values::{Exactness, Want, show};
 use crate::golden::llvm_is_pinned;
 
-/// Orders of the waves that each launch is run with.
+/// Orders of workgroups and waves that each launch is run with.
 const CPU_SEEDS: [Option<u64>; 3] = [None, Some(1), Some(2)];
 const GCN_SEEDS: [u64; 2] = [0, 1];
 
@@ -59,17 +59,35 @@ pub fn run(file: &Path, section: &Section) -> Outcome {
 }
 
 /// What the verifier and the CPU device say of a whole kernel at each wave width, with one line (its number in the file)
-/// replaced if that is asked for: the refusal, or else the faults and findings of all launches, with the orders of the
-/// waves that are tried; and, of the kernel as it stands, what is wrong with its results. One of a kind is kept.
-pub fn reports(file: &Path, section: &Section, edit: Option<(usize, &str)>) -> Vec<String> {
-    let mut all = vec![];
+/// replaced if that is asked for: the refusal, or else the faults and findings of all launches, with the orders of workgroups
+/// and waves that are tried; and, of the kernel as it stands, what is wrong with its results.
+pub fn reports(file: &Path, section: &Section, edit: Option<(usize, &str)>) -> Reports {
+    let mut all = Reports::default();
     for wave in [64, 32] {
-        let mut one = (Runner { file, section }).reports(wave, edit).unwrap_or_else(|f| vec![f.message]);
-        one.sort();
-        one.dedup();
-        all.extend(one);
+        if let Err(failure) = (Runner { file, section }).reports(wave, edit, &mut all) {
+            all.texts.push(failure.message);
+        }
     }
+    all.texts.sort();
+    all.texts.dedup();
     all
+}
+
+/// What was said of a kernel.
+#[derive(Default)]
+pub struct Reports {
+    /// Sorted, one of a kind.
+    pub texts: Vec<String>,
+    /// Runs of which nothing was said.
+    pub silent: usize,
+}
+
+impl Reports {
+    fn say(&mut self, texts: impl IntoIterator<Item = String>) {
+        let before = self.texts.len();
+        self.texts.extend(texts);
+        self.silent += usize::from(self.texts.len() == before);
+    }
 }
 
 struct Runner<'a> {
@@ -153,7 +171,7 @@ impl<'a> Runner<'a> {
         Ok((kernel.wave == wave).then_some(kernel))
     }
 
-    fn reports(&self, wave: u32, edit: Option<(usize, &str)>) -> Result<Vec<String>, Failure> {
+    fn reports(&self, wave: u32, edit: Option<(usize, &str)>, all: &mut Reports) -> Result<(), Failure> {
         let Some((line, text)) = self.section.whole() else { return fail(self.line(), "no whole kernel") };
         let mut lines: Vec<&str> = text.lines().collect();
         if let Some((number, replacement)) = edit {
@@ -163,30 +181,32 @@ impl<'a> Runner<'a> {
         let text = format!("{}{text}", "\n".repeat(line - 1));
         let kernel = match ir::parse(&text, &self.file.display().to_string()) {
             Ok(kernel) if kernel.wave == wave => kernel,
-            Ok(_) => return Ok(vec![]),
-            Err(error) => return Ok(vec![format!("{}: {error}", error.location)]),
+            Ok(_) => return Ok(()),
+            Err(error) => {
+                all.say([format!("{}: {error}", error.location)]);
+                return Ok(());
+            }
         };
         let target = if wave == 64 { Target::GFX950 } else { Target::SM_90 };
         if let Err(refusal) = verify::verify(&kernel, target) {
-            return Ok(vec![refusal.to_string()]);
+            all.say([refusal.to_string()]);
+            return Ok(());
         }
         let program = Program::new(&kernel).or_else(|e| fail(self.line(), e.to_string()))?;
-        let mut reports = vec![];
         for p in self.prepare(&kernel, wave)? {
             for seed in CPU_SEEDS {
                 match machine::cpu(&kernel, &program, &p.args, seed) {
-                    Err(fault) => reports.push(fault),
+                    Err(fault) => all.say([fault]),
                     Ok(done) if edit.is_none() => {
                         let mut outcome = Outcome::default();
                         self.judge(&kernel, &p, Ok(done), None, Exactness::Bounded, "cpu", &mut outcome);
-                        reports.extend(outcome.failures.into_iter().map(|f| f.message));
+                        all.say(outcome.failures.into_iter().map(|f| f.message));
                     }
-                    Ok(done) if done.findings.is_empty() => return Ok(vec![]),
-                    Ok(done) => reports.extend(done.findings),
+                    Ok(done) => all.say(done.findings),
                 }
             }
         }
-        Ok(reports)
+        Ok(())
     }
 
     /// Targets that the section is about.

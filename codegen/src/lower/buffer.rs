@@ -388,9 +388,8 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         }
     }
 
-    /// Load that is the same in all lanes, from memory that nobody writes; zeros outside the buffer. `uniform` if the operands
-    /// are known to be, else they are the first lane's.
-    pub(super) fn s_buffer_load(&self, place: &Place, ty: IrType, uniform: bool) -> Result<Value<'c, 'a>> {
+    /// Load that is the same in all lanes, from memory that nobody writes; zeros outside the buffer.
+    pub(super) fn s_buffer_load(&self, place: &Place, ty: IrType) -> Result<Value<'c, 'a>> {
         let e = &self.emit;
         let mut access = self.access(place, ty, ty.bytes())?;
         if access.bounds() == Bounds::Outside {
@@ -398,12 +397,9 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         }
         // Anything else is reported on `cpu`.
         access.align = access.align.max(4);
-        if !uniform {
-            let bits = access.offset_bits;
-            let words = pieces(e, access.offset, bits / 8, 4)?;
-            let first = self.backend.read_first_lane(&self.lanes(), &words)?;
-            access.offset = e.bitcast(joined(e, &first, bits / 8)?, e.int(bits))?;
-        }
+        let bits = access.offset_bits;
+        let words = self.backend.scalar_words(e, pieces(e, access.offset, bits / 8, 4)?)?;
+        access.offset = e.bitcast(joined(e, &words, bits / 8)?, e.int(bits))?;
         let words = match ty.lanes() {
             1 => e.int(32),
             n => Type::vector(&[u64::from(n)], e.int(32)),

@@ -38,6 +38,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         for inst in &block.insts {
             let outer = self.emit.location;
             self.emit.location = self.location_of(inst.number);
+            self.whole = self.is_for_whole_waves(inst.number);
             self.inst(inst)?;
             self.emit.location = outer;
         }
@@ -150,8 +151,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             Op::SBufferLoad { buffer, offset, unit } => {
                 let cache = ir::Cache::default();
                 let (buffer, offset, unit) = (*buffer, *offset, *unit);
-                let uniform = self.uniform.holds(buffer) && self.uniform.holds(offset);
-                self.s_buffer_load(&Place { buffer, offset, unit, scalar: None, mask: None, cache }, ty, uniform)
+                self.s_buffer_load(&Place { buffer, offset, unit, scalar: None, mask: None, cache }, ty)
             }
             Op::BufferAtomic { kind, value, buffer, offset, unit, scalar, mask, nontemporal, scope } => {
                 let cache = ir::Cache { nontemporal: *nontemporal, ..ir::Cache::default() };
@@ -186,18 +186,9 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
     }
 
     /// Lowers a nested block into `place` and ends it with its yields, in these types.
-    fn nested(
-        &mut self,
-        block: &ir::Block,
-        place: Emitter<'c, 'a>,
-        whole: bool,
-        end: &str,
-        types: &[ir::Type],
-    ) -> Outcome<()> {
+    fn nested(&mut self, block: &ir::Block, place: Emitter<'c, 'a>, end: &str, types: &[ir::Type]) -> Outcome<()> {
         let outer = std::mem::replace(&mut self.emit, place);
-        let whole = std::mem::replace(&mut self.whole, whole);
         self.block(block)?;
-        self.whole = whole;
         let yields = self.gets(&block.yields, types);
         let place = std::mem::replace(&mut self.emit, outer);
         yields.and_then(|y| place.op(end, &y, &[], &[])).map(drop).map_err(|m| Blame { op: None, message: m })
@@ -235,12 +226,11 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         let blame = |message| Blame { op: Some(inst.number), message };
         let e = self.emit;
         let types = self.joint(&inst.results, &inst.results);
-        let whole = self.whole && self.uniform.holds(condition);
         let condition = self.get(condition).map_err(blame)?;
         let branch = e.op_with_regions("scf.if", &[condition], &self.mlir(&types), &[], 2).map_err(blame)?;
-        self.nested(then, e.enter(branch, 0, &[]).map_err(blame)?, whole, "scf.yield", &types)?;
+        self.nested(then, e.enter(branch, 0, &[]).map_err(blame)?, "scf.yield", &types)?;
         if !(otherwise.insts.is_empty() && types.is_empty()) {
-            self.nested(otherwise, e.enter(branch, 1, &[]).map_err(blame)?, whole, "scf.yield", &types)?;
+            self.nested(otherwise, e.enter(branch, 1, &[]).map_err(blame)?, "scf.yield", &types)?;
         }
         self.set_results(inst, branch, &types).map_err(blame)
     }
@@ -273,7 +263,6 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         let own = self.work_type(&[l.lo, l.hi, *index]);
         let (own_bits, signed) = (own.scalar().bits(), own.scalar().is_signed());
         let counter = self.counter(l, own_bits, signed);
-        let whole = self.whole && self.uniform.holds(l.lo) && self.uniform.holds(l.hi);
         let [lo, hi] = [l.lo, l.hi].map(|v| self.get_in(v, own));
         let (lo, hi) = (lo.map_err(blame)?, hi.map_err(blame)?);
         let (bits, range) = match counter {
@@ -307,7 +296,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         });
         self.set(*index, counted.map_err(blame)?);
         self.open(&inside, carried, 1, &types).map_err(blame)?;
-        self.nested(l.body, inside, whole, "scf.yield", &types)?;
+        self.nested(l.body, inside, "scf.yield", &types)?;
         self.set_results(inst, loop_, &types).map_err(blame)
     }
 
@@ -378,14 +367,13 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         let results = self.joint(&inst.results, &after.params);
         let operands = self.gets(init, &again).map_err(blame)?;
         let loop_ = e.op_with_regions("scf.while", &operands, &self.mlir(&results), &[], 2).map_err(blame)?;
-        let whole = self.whole && before.yields.first().is_some_and(|c| self.uniform.holds(*c));
         let inside = e.enter(loop_, 0, &self.mlir(&again)).map_err(blame)?;
         self.open(&inside, &before.params, 0, &again).map_err(blame)?;
         let handed: Vec<_> = std::iter::once(ir::Type::BOOL).chain(results.iter().copied()).collect();
-        self.nested(before, inside, whole, "scf.condition", &handed)?;
+        self.nested(before, inside, "scf.condition", &handed)?;
         let inside = e.enter(loop_, 1, &self.mlir(&results)).map_err(blame)?;
         self.open(&inside, &after.params, 0, &results).map_err(blame)?;
-        self.nested(after, inside, whole, "scf.yield", &again)?;
+        self.nested(after, inside, "scf.yield", &again)?;
         self.set_results(inst, loop_, &results).map_err(blame)
     }
 

@@ -25,14 +25,15 @@ mod pointer;
 pub mod scales;
 mod sched;
 mod stochastic;
+mod survey;
 mod transpose;
-mod uniform;
 mod words;
 
 use std::collections::HashMap;
 
 use lathe_dsl::facts::Facts;
 use lathe_dsl::ir::{self, Kernel, OpNumber, ParamKind, Scalar};
+use lathe_dsl::uniform::{Span, Uniformity};
 use melior::Context;
 use melior::dialect::llvm;
 use melior::ir::attribute::{ArrayAttribute, TypeAttribute};
@@ -42,7 +43,6 @@ use melior::ir::{Attribute, Location, Module, Value};
 use self::buffer::Buffer;
 use self::emit::{Emitter, GLOBAL, Result};
 use self::marks::Marks;
-use self::uniform::Uniform;
 use crate::target::Backend;
 
 pub use self::control::has_loop_hints;
@@ -78,7 +78,7 @@ pub struct Lowering<'c, 'a, 'k> {
     kernel: &'k Kernel,
     backend: &'k dyn Backend,
     facts: Facts,
-    uniform: Uniform,
+    uniform: Uniformity<'k>,
     constants: Vec<Option<u64>>,
     /// Values by which `f32` is divided several times in one block.
     shared_divisors: Vec<bool>,
@@ -87,7 +87,7 @@ pub struct Lowering<'c, 'a, 'k> {
     copies_apart: Option<Attribute<'c>>,
     /// Whether the kernel copies to LDS.
     copies_to_lds: bool,
-    /// Whether every lane of a wave surely runs at the current place.
+    /// Whether the lanes of a wave surely run the current operation together.
     whole: bool,
     /// Copies of the current place that loops around it became.
     copies: u64,
@@ -117,10 +117,10 @@ pub fn lower<'c: 'a, 'a>(
         copies_apart: memory::scope_of_copies(&top, kernel, &marks)?,
         copies_to_lds: memory::copies_to_lds(kernel),
         marks,
+        uniform: Uniformity::of(kernel, &facts),
         facts,
-        uniform: Uniform::of(kernel),
-        constants: uniform::constants(kernel),
-        shared_divisors: uniform::shared_divisors(kernel),
+        constants: survey::constants(kernel),
+        shared_divisors: survey::shared_divisors(kernel),
         whole: true,
         copies: 1,
         file,
@@ -165,6 +165,11 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
 
     fn location_of(&self, op: OpNumber) -> Location<'c> {
         Location::new(self.emit.context, &self.file, op.0 as usize, 0)
+    }
+
+    /// Whether the lanes of a wave surely run an operation together: all of them, or none.
+    fn is_for_whole_waves(&self, op: OpNumber) -> bool {
+        self.uniform.control(op) >= Span::of(self.kernel.wave)
     }
 
     fn get(&self, v: ir::Value) -> Result<Value<'c, 'a>> {

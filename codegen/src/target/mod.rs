@@ -9,7 +9,6 @@ use lathe_dsl::target::Chip;
 use lathe_dsl::{Arch, Target};
 use melior::ir::{Attribute, Type, Value};
 
-use crate::lower::Blame;
 use crate::lower::atomic::Rmw;
 use crate::lower::buffer::{BufferAccess, Extent, Hinted};
 use crate::lower::emit::{Emitter, Named, Result};
@@ -20,9 +19,6 @@ use crate::lower::matrix::{Product, Scaled};
 pub trait Backend: Sync {
     /// The chip.
     fn chip(&self) -> &'static Chip;
-
-    /// Refuses what verified Kernel IR may hold but this target cannot do.
-    fn check(&self, kernel: &Kernel) -> std::result::Result<(), Blame>;
 
     /// Launch facts, as attributes of the kernel function.
     fn kernel_attributes<'c>(&self, e: &Emitter<'c, '_>, kernel: &Kernel) -> Result<Vec<Named<'c>>>;
@@ -80,6 +76,9 @@ pub trait Backend: Sync {
         access: &BufferAccess<'c, 'a>,
         value: Value<'c, 'a>,
     ) -> Result<()>;
+
+    /// Words that are the same in all lanes, such that the compiler knows it where that makes a difference.
+    fn scalar_words<'c, 'a>(&self, e: &Emitter<'c, 'a>, words: Vec<Value<'c, 'a>>) -> Result<Vec<Value<'c, 'a>>>;
 
     /// Loads words that are the same in all lanes, from memory that nobody writes; only where the access lies in the buffer.
     fn scalar_load<'c, 'a>(

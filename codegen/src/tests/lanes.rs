@@ -203,17 +203,26 @@ fn ballots_and_single_lanes() {
     );
 }
 
+fn swap_if<'k>(k: &'k Builder<'k>, condition: V<'k, bool>) {
+    let x = load(k);
+    save(k, k.if_else(condition, || x.shuffle_xor(1, 2), || x));
+}
+
 #[test]
-fn lanes_of_a_uniform_branch_are_the_whole_wave() {
-    let uniform: Body = |k| {
-        let x = load(k);
-        let v = k.if_else(k.param::<u32>(3).lt(7), || x.shuffle_xor(1, 2), || x);
-        save(k, v);
-    };
-    for target in NVIDIA {
-        let text = asm(target, uniform);
-        has(&text, &["shfl.sync.bfly"]);
-        lacks(&text, &["activemask"]);
+fn lanes_of_a_branch_that_whole_waves_take_are_the_whole_wave() {
+    // A parameter; the number of the wave; and what differs from pair to pair, which each pair enters by itself.
+    let cases: [(Body, bool); 3] = [
+        (|k| swap_if(k, k.param::<u32>(3).lt(7)), true),
+        (|k| swap_if(k, k.thread_id(Axis::X).div_floor(k.wave()).lt(1)), true),
+        (|k| swap_if(k, k.thread_id(Axis::X).div_floor(2).lt(k.param::<u32>(3))), false),
+    ];
+    for (body, whole) in cases {
+        for target in NVIDIA {
+            let text = asm(target, body);
+            let exchange = text.lines().find(|l| l.contains("shfl.sync.bfly")).unwrap();
+            assert_eq!(exchange.trim_end().ends_with(", -1;"), whole, "{text}");
+            lacks(&text, &["activemask"]);
+        }
     }
 }
 

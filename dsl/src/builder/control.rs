@@ -330,7 +330,8 @@ impl<'k> Builder<'k> {
         });
     }
 
-    /// Promises that `condition` holds. A broken promise is reported on `cpu`, undefined elsewhere.
+    /// Promises that `condition` holds. A broken promise is reported on `cpu`, undefined elsewhere. Outside all regions, and of a
+    /// scalar argument compared with a constant, it declares the argument's bounds, from which offsets are worked out.
     #[track_caller]
     pub fn assume(&'k self, condition: V<'k, bool>) {
         self.emit_void(Op::Assume(condition.id));

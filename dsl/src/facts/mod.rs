@@ -1,8 +1,9 @@
 //! What is known about integer values without running the kernel: ranges and power-of-two divisors.
 //!
-//! One forward pass over the structured IR. Code generators use it to leave out bounds checks that cannot fire, to widen
+//! One forward pass over the structured IR, from what the types say and what the kernel declares of its arguments. Code generators use it to leave out bounds checks that cannot fire, to widen
 //! loads to their provable alignment and to promise LLVM the absence of overflow; nothing here is ever guessed.
 
+mod declared;
 mod fact;
 
 pub use fact::Fact;
@@ -63,6 +64,7 @@ impl Facts {
                 *fact = Fact::address(align.trailing_zeros());
             }
         }
+        declared::narrow(kernel, &mut this.facts);
         this.block(kernel, &kernel.body);
         this
     }

@@ -206,3 +206,26 @@ fn places_in_buffers() {
     assert!(!range.plus(Fact::constant(84)).ends_within(Type::U64, 4088));
     assert_eq!(range.plus(Fact::constant(84)).zeros, 2);
 }
+
+#[test]
+fn what_is_assumed_of_an_argument_is_known_of_it() {
+    let params = |s| vec![Param { name: "n", kind: ParamKind::Scalar(s) }];
+    let known = |s, f: for<'k> fn(&'k Builder<'k>)| analysed(params(s), f).1.get(Value(0));
+    fn both<'k>(k: &'k Builder<'k>) {
+        let n = k.param::<u32>(0);
+        k.assume(n.ge(16) & n.le(4096));
+        k.assume(n.rem_floor(16).eq(0));
+    }
+    is(known(Scalar::U32, |k| k.assume(k.param::<u32>(0).lt(100))), 0, 99, 0);
+    is(known(Scalar::U32, |k| k.assume(k.constant(100u32).ge(k.param::<u32>(0)))), 0, 100, 0);
+    is(known(Scalar::I32, |k| k.assume(k.param::<i32>(0).gt(-3))), -2, i128::from(i32::MAX), 0);
+    is(known(Scalar::U32, both), 16, 4096, 4);
+    is(known(Scalar::U32, |k| k.assume(k.param::<u32>(0).eq(7))), 7, 7, 0);
+    // Neither what only some threads come by, nor what holds of another value, nor what cannot be.
+    let all = |f| is(known(Scalar::U32, f), 0, i128::from(u32::MAX), 0);
+    all(|k| k.if_(k.lane_id().lt(3), || k.assume(k.param::<u32>(0).lt(100))));
+    all(|k| k.assume((k.param::<u32>(0) + 1).lt(100)));
+    all(|k| k.assume(k.param::<u32>(0).lt(k.thread_id(Axis::X))));
+    all(|k| k.assume(k.param::<u32>(0).ne(5)));
+    all(|k| k.assume(k.param::<u32>(0).lt(0)));
+}

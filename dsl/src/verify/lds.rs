@@ -1,8 +1,35 @@
-//! Loads from LDS to which nothing can have been stored: what LDS holds at the start is undefined.
+//! Whether the LDS arrays fit the chip, and loads from LDS to which nothing can have been stored: what it holds at the start is
+//! undefined.
 
 use super::origins::Arrays;
 use crate::error::Refusal;
 use crate::ir::{AtomicOp, Block, Inst, Kernel, Op, Space, Type, Value};
+use crate::target::Target;
+
+/// Refuses LDS arrays that need more than the chip has, at the first one that does.
+pub(super) fn fits(kernel: &Kernel, target: Target) -> Result<(), Refusal> {
+    let most = u64::from(target.chip().lds_bytes);
+    let mut end = 0u64;
+    let mut first = None;
+    for (i, a) in (0..).zip(&kernel.lds) {
+        end = end.next_multiple_of(a.align.into()).saturating_add(u64::from(a.len) * u64::from(a.elem.bytes()));
+        first = first.or((end > most).then_some(i));
+    }
+    let Some(first) = first else { return Ok(()) };
+    let mut location = None;
+    kernel.walk(&mut |inst| {
+        if matches!(inst.op, Op::LdsBase(i) if i == first) && location.is_none() {
+            location = kernel.locations.get((inst.number.0 as usize).wrapping_sub(1)).copied();
+        }
+    });
+    let arrays: Vec<String> = kernel.lds.iter().map(|a| format!("{} of {} {}", a.name, a.len, a.elem)).collect();
+    let arrays = arrays.join(", ");
+    let message = format!(
+        "LDS arrays ({arrays}) need {end} bytes, more than the {most} bytes {target} has; make one smaller, or use one for what \
+         is not needed at the same time"
+    );
+    Err(Refusal { location, message })
+}
 
 /// Refuses loads of LDS arrays before anything can have been stored there.
 pub(super) fn check(kernel: &Kernel) -> Result<(), Refusal> {

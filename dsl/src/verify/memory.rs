@@ -1,7 +1,7 @@
 //! Rules of memory accesses.
 
 use super::rules::{index, same, scalar};
-use super::{MAX_ACCESS, MAX_ALIGN, Scope};
+use super::{MAX_ACCESS, MAX_ALIGN, Scope, no_memory_form};
 use crate::ir::{Access, Memory, Order, ParamKind, Scope as Threads, Space, Type, Value};
 
 /// What an access does.
@@ -15,8 +15,13 @@ pub(super) enum Does {
 
 /// Data that one thread can load or store at once.
 pub(super) fn accessible(data: Type) -> Result<(), String> {
-    if !data.is_data() || !data.scalar().in_memory() {
-        return Err(format!("memory access of {data}"));
+    if !data.is_data() {
+        return Err(format!(
+            "memory access of {data}; allowed are elements and vectors: store the address as an integer"
+        ));
+    }
+    if !data.scalar().in_memory() {
+        return Err(format!("memory access of {data}, {}", no_memory_form(data.scalar())));
     }
     if data.bytes() > MAX_ACCESS || !(data.bytes().is_power_of_two() || data.bytes() == 12) {
         return Err(format!("memory access of {data}, {} bytes; allowed are 1, 2, 4, 8, 12 and 16", data.bytes()));
@@ -37,8 +42,11 @@ pub(super) fn scalar_loadable(data: Type) -> Result<(), String> {
 pub(super) fn through(pointer: Type, data: Type) -> Result<(), String> {
     match pointer {
         Type::Ptr(_, s) if s == data.scalar() => Ok(()),
-        Type::Ptr(_, s) => Err(format!("access of {data} through a pointer to {s}")),
-        other => Err(format!("memory access through {other}")),
+        Type::Ptr(_, s) => {
+            let elem = data.scalar();
+            Err(format!("access of {data} through a pointer to {s}; cast the pointer by `.cast::<{elem}>()`"))
+        }
+        other => Err(format!("memory access through {other}; it needs a pointer")),
     }
 }
 
@@ -102,7 +110,7 @@ impl Scope<'_> {
         let Place { buffer, offset, scalar: bytes, mask } = *place;
         match self.ty(buffer)? {
             Type::Buffer(_) => {}
-            other => return Err(format!("buffer access through {other}")),
+            other => return Err(format!("buffer access through {other}; it needs a buffer")),
         }
         index("the offset", self.ty(offset)?)?;
         if let Some(bytes) = bytes {
@@ -154,8 +162,12 @@ impl Scope<'_> {
         let reads = matches!(does, Does::Load | Does::Update);
         let writes = matches!(does, Does::Store | Does::Update);
         match access {
-            Access::Write if reads => Err(format!("loads from buffer `{name}`, which is declared as only written")),
-            Access::Read if writes => Err(format!("stores to buffer `{name}`, which is declared as only read")),
+            Access::Write if reads => {
+                Err(format!("loads from buffer `{name}`, which is declared as only written; declare it as `InOut`"))
+            }
+            Access::Read if writes => Err(format!(
+                "stores to buffer `{name}`, which is declared as only read; declare it as `Out` or `InOut`"
+            )),
             _ => Ok(()),
         }
     }

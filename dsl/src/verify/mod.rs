@@ -8,13 +8,14 @@ mod memory;
 mod origins;
 mod places;
 mod regions;
+mod residues;
 mod rules;
 mod together;
 
 use crate::error::{Refusal, Warning};
 use crate::facts::Facts;
 use crate::ir::{
-    Block, Inst, Kernel, LdsArray, Location, MAX_ARGUMENT_BYTES, MAX_BUFFER_BYTES, Op, ParamKind, Scalar, Type, Value,
+    Block, Inst, Kernel, Location, MAX_ARGUMENT_BYTES, MAX_BUFFER_BYTES, Op, ParamKind, Scalar, Type, Value,
 };
 use crate::target::Target;
 use crate::uniform::Uniformity;
@@ -45,6 +46,7 @@ pub const MAX_MARK: u32 = 31;
 /// The first thing wrong, with the location of the author's call.
 pub fn verify(kernel: &Kernel, target: Target) -> Result<Vec<Warning>, Refusal> {
     whole(kernel, target).map_err(|message| Refusal { location: None, message })?;
+    lds::fits(kernel, target)?;
     let values = kernel.values.len();
     let mut scope = Scope {
         kernel,
@@ -139,13 +141,6 @@ fn whole(kernel: &Kernel, target: Target) -> Result<(), String> {
                 a.name, a.len, a.elem, a.align
             ));
         }
-    }
-    let size = |a: &LdsArray| u64::from(a.len) * u64::from(a.elem.bytes()) + u64::from(MAX_ALIGN);
-    // The layout is computed in 32 bits, so the sum must fit first.
-    if kernel.lds.iter().map(size).sum::<u64>() > 1 << 30 || kernel.lds_layout().1 > chip.lds_bytes {
-        let arrays: Vec<String> = kernel.lds.iter().map(|a| format!("{} of {} {}", a.name, a.len, a.elem)).collect();
-        let arrays = arrays.join(", ");
-        return Err(format!("LDS arrays ({arrays}) need more than the {} bytes {target} has", chip.lds_bytes));
     }
     Ok(())
 }

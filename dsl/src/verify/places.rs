@@ -1,12 +1,14 @@
 //! Accesses that provably go wrong wherever they run: outside their LDS array or buffer, or misaligned.
 
+use super::residues::{Residue, Residues};
 use crate::error::Refusal;
 use crate::facts::{ByteRange, Fact, Facts, buffer_extent};
-use crate::ir::{Block, Inst, Kernel, Memory, Op, Order, ParamKind, Type, Value};
+use crate::ir::{Block, Inst, Kernel, Memory, OffsetUnit, Op, Order, ParamKind, Type, Value};
 
 /// Refuses accesses whose place is known well enough to be wrong.
 pub(super) fn check(kernel: &Kernel, facts: &Facts) -> Result<(), Refusal> {
-    let mut walk = Walk { kernel, facts, places: vec![None; kernel.values.len()] };
+    let residues = Residues::new(kernel, facts);
+    let mut walk = Walk { kernel, facts, residues, places: vec![None; kernel.values.len()] };
     walk.block(&kernel.body)
 }
 
@@ -36,15 +38,16 @@ impl Place {
     }
 
     /// So many elements of `bytes` bytes further.
-    fn advanced(self, count: Fact, bytes: u32) -> Self {
+    fn advanced(self, count: Fact, residue: Residue, bytes: u32) -> Self {
         let size = i128::from(bytes);
         match count.single() {
             Some(n) => Self { fixed: self.fixed + n * size, ..self },
             None => Self {
-                min: self.min + count.min * size,
-                max: self.max + count.max * size,
-                zeros: self.zeros.min(count.zeros + bytes.trailing_zeros()),
-                ..self
+                root: self.root,
+                fixed: self.fixed + residue.fixed * size,
+                min: self.min + (count.min - residue.fixed) * size,
+                max: self.max + (count.max - residue.fixed) * size,
+                zeros: self.zeros.min(residue.zeros + bytes.trailing_zeros()),
             },
         }
     }
@@ -58,6 +61,7 @@ impl Place {
 struct Walk<'k> {
     kernel: &'k Kernel,
     facts: &'k Facts,
+    residues: Residues<'k>,
     /// By value: where pointers point, if that is known.
     places: Vec<Option<Place>>,
 }
@@ -77,6 +81,7 @@ impl Walk<'_> {
             }
             if let [result] = inst.results[..] {
                 self.places[result.index()] = self.made(&inst.op);
+                self.residues.made(&inst.op, result);
             }
         }
         Ok(())
@@ -89,7 +94,10 @@ impl Walk<'_> {
             Op::LdsBase(array) => Some(Place::start(Root::Lds(*array))),
             Op::BufferPtr(buffer) => Some(Place::start(Root::Param(buffer.0))),
             Op::PtrCast(p) => place(p),
-            Op::PtrAdd(p, n) => Some(place(p)?.advanced(self.facts.get(*n), self.kernel.ty(*p).scalar().bytes())),
+            Op::PtrAdd(p, n) => {
+                let bytes = self.kernel.ty(*p).scalar().bytes();
+                Some(place(p)?.advanced(self.facts.get(*n), self.residues.get(*n), bytes))
+            }
             _ => None,
         }
     }
@@ -105,20 +113,18 @@ impl Walk<'_> {
             Op::AtomicRmw { pointer, value, order, .. } | Op::AtomicCas { pointer, value, order, .. } => {
                 self.pointed(name, *pointer, Some(self.kernel.ty(*value)), &Memory { order: *order, ..Memory::new() })
             }
-            Op::BufferLoad { buffer, offset, unit, scalar, mask: None, .. } => match result() {
-                Some(data) => {
-                    let range = self.facts.byte_range(*offset, *unit, data);
-                    self.in_buffer(name, *buffer, range, *scalar, data.bytes())
-                }
+            Op::BufferLoad { buffer, offset, unit, scalar, mask, .. } => match result() {
+                Some(data) => self.buffered(name, (*buffer, *offset, *unit, *scalar), *mask, data),
                 None => Ok(()),
             },
-            Op::BufferStore { value, buffer, offset, unit, scalar, mask: None, .. } => {
-                let data = self.kernel.ty(*value);
-                self.in_buffer(name, *buffer, self.facts.byte_range(*offset, *unit, data), *scalar, data.bytes())
-            }
-            Op::BufferAtomic { value, buffer, offset, unit, mask: None, .. } => {
-                let data = self.kernel.ty(*value);
-                self.in_buffer(name, *buffer, self.facts.byte_range(*offset, *unit, data), None, data.bytes())
+            Op::SBufferLoad { buffer, offset, unit } => match result() {
+                Some(data) => self.buffered(name, (*buffer, *offset, *unit, None), None, data),
+                None => Ok(()),
+            },
+            Op::BufferStore { value, buffer, offset, unit, scalar, mask, .. }
+            | Op::BufferAtomic { value, buffer, offset, unit, scalar, mask, .. }
+            | Op::BufferAtomicCas { value, buffer, offset, unit, scalar, mask, .. } => {
+                self.buffered(name, (*buffer, *offset, *unit, *scalar), *mask, self.kernel.ty(*value))
             }
             Op::CopyToLds { buffer, offset, pointer, unit, scalar, bytes, .. } => {
                 let elem = Type::Scalar(self.kernel.ty(*pointer).scalar());
@@ -137,6 +143,35 @@ impl Walk<'_> {
         self.in_lds(name, pointer, data.bytes())?;
         let own = if memory.order == Order::Plain { data.scalar().bytes() } else { data.bytes() };
         self.aligned(name, pointer, memory.align.unwrap_or(own))
+    }
+
+    /// An access of `data` in a buffer, at an offset and a scalar offset.
+    fn buffered(
+        &self,
+        name: &str,
+        (buffer, offset, unit, scalar): (Value, Value, OffsetUnit, Option<Value>),
+        mask: Option<Value>,
+        data: Type,
+    ) -> Result<(), String> {
+        // What a mask leaves out does not happen.
+        if mask.is_some() {
+            return Ok(());
+        }
+        let range = self.facts.byte_range(offset, unit, data);
+        self.in_buffer(name, buffer, range, scalar, data.bytes())?;
+        let size = data.scalar().bytes();
+        let residue = match unit {
+            OffsetUnit::Bytes => self.residues.get(offset),
+            OffsetUnit::Elements => self.residues.get(offset).times(size.into()),
+        };
+        let residue = scalar.map_or(residue, |s| residue.plus(self.residues.get(s)));
+        match residue.rest(size) {
+            Some(rest) if rest != 0 => Err(format!(
+                "`{name}` of {data} at a multiple of {size} bytes plus {rest} of its buffer; every element must lie at a multiple \
+                 of its size: move it, or access smaller elements"
+            )),
+            _ => Ok(()),
+        }
     }
 
     fn in_lds(&self, name: &str, pointer: Value, bytes: u32) -> Result<(), String> {

@@ -52,7 +52,9 @@ impl Scope<'_> {
         for ty in regions.iter().flat_map(|r| r.params.iter().chain(&r.yields)).chain(&results) {
             match ty {
                 Type::Buffer(_) => {
-                    return Err(format!("{ty} at the edge of a region; only data and pointers enter or leave one"));
+                    return Err(format!(
+                        "{ty} at the edge of a region; only data and pointers enter or leave one: use the buffer inside"
+                    ));
                 }
                 Type::Vector(_, n) if *n == 0 || *n > MAX_VECTOR => {
                     return Err(format!("a vector of {n} elements; allowed are 1 to {MAX_VECTOR}"));
@@ -87,7 +89,7 @@ fn form(form: &NativeForm, args: &[Type], results: &[Type]) -> Result<(), String
     }
     match &form.code {
         NativeCode::Asm { template, .. } if template.trim().is_empty() => {
-            Err(format!("`native` form for {target} without assembly"))
+            Err(format!("`native` form for {target} without assembly; write its instructions, or leave the form out"))
         }
         NativeCode::Asm { .. } => match all().find(|t| t.scalar() == Scalar::Bool) {
             Some(ty) => Err(format!("assembly for {target} with {ty}, which has no register form; use u32")),

@@ -57,9 +57,21 @@ impl Scope<'_> {
             [one] => Ok(one),
             _ => Err(format!("`{}` has {} results instead of 1", def.name, results.len())),
         };
-        let data = |ty: Type| if ty.is_data() { Ok(()) } else { Err(format!("`{}` of {ty}", def.name)) };
-        let nothing =
-            || if results.is_empty() { Ok(()) } else { Err(format!("`{}` has a result, but gives none", def.name)) };
+        let data = |ty: Type| match ty.is_data() {
+            true => Ok(()),
+            false => Err(format!(
+                "`{}` of {ty}; it is defined on elements and vectors, not on pointers or buffers",
+                def.name
+            )),
+        };
+        let vector = |ty: Type| match ty {
+            Type::Vector(s, n) => Ok((s, n)),
+            other => Err(format!("`{}` of {other}, which is no vector", def.name)),
+        };
+        let nothing = || match results.is_empty() {
+            true => Ok(()),
+            false => Err(format!("`{}` has a result, but gives none; write it without `%… =`", def.name)),
+        };
         // The same type in and out.
         let keeps = || {
             let ty = result()?;
@@ -76,8 +88,9 @@ impl Scope<'_> {
             Op::Const(bits) => {
                 let ty = result()?;
                 let width = ty.scalar().bits();
-                if !ty.is_data() || (width < 64 && bits.0 >> width != 0) {
-                    return Err(format!("constant 0x{:x} does not fit {ty}", bits.0));
+                data(ty)?;
+                if width < 64 && bits.0 >> width != 0 {
+                    return Err(format!("constant 0x{:x} does not fit {ty}, which has {width} bits", bits.0));
                 }
                 Ok(())
             }
@@ -107,8 +120,15 @@ impl Scope<'_> {
             }
             Op::Convert(_) => {
                 let (from, to) = (operands[0], result()?);
-                if !from.is_data() || to != from.with_scalar(to.scalar()) || from == to {
-                    return Err(format!("no conversion from {from} to {to}"));
+                data(from)?;
+                if from == to {
+                    return Err(format!("no conversion from {from} to {to}; it is one already"));
+                }
+                if to != from.with_scalar(to.scalar()) {
+                    return Err(format!(
+                        "no conversion from {from} to {to}; as many elements must come out as go in, {}",
+                        from.lanes()
+                    ));
                 }
                 if to.scalar() == Scalar::Bool {
                     return Err(format!("no conversion from {from} to {to}; compare with 0"));
@@ -130,31 +150,35 @@ impl Scope<'_> {
                 if plain(from) && plain(to) && from.bytes() == to.bytes() {
                     Ok(())
                 } else {
-                    Err(format!("no bitcast from {from} to {to}"))
+                    Err(format!(
+                        "no bitcast from {from} to {to}; allowed are data of one size with a memory form (no bool, no idx)"
+                    ))
                 }
             }
             Op::VectorFrom(elements) => {
                 let ty = result()?;
-                let Type::Vector(s, n) = ty else { return Err(format!("makes a vector, but the result is {ty}")) };
+                let Type::Vector(s, n) = ty else {
+                    return Err(format!("`{}` makes a vector, but the result is {ty}", def.name));
+                };
                 if elements.len() != n as usize {
-                    return Err(format!("{} elements for {ty}", elements.len()));
+                    return Err(format!("{} elements for {ty}, which has {n}", elements.len()));
                 }
                 operands.iter().try_for_each(|t| same(Type::Scalar(s), "an element", *t))
             }
             Op::Extract(_, i) => {
-                let Type::Vector(s, n) = operands[0] else { return Err(format!("element of {}", operands[0])) };
+                let (s, n) = vector(operands[0])?;
                 if *i >= n {
-                    return Err(format!("element {i} of {}", operands[0]));
+                    return Err(format!("element {i} of {}; allowed are 0 to {}", operands[0], n - 1));
                 }
                 same(Type::Scalar(s), "the result", result()?)
             }
             Op::ExtractAt(..) => {
-                let Type::Vector(s, _) = operands[0] else { return Err(format!("element of {}", operands[0])) };
+                let (s, _) = vector(operands[0])?;
                 same(Type::U32, "the index", operands[1])?;
                 same(Type::Scalar(s), "the result", result()?)
             }
             Op::Shuffle { mask, .. } => {
-                let Type::Vector(s, n) = operands[0] else { return Err(format!("`shuffle` of {}", operands[0])) };
+                let (s, n) = vector(operands[0])?;
                 same(operands[0], "the second vector", operands[1])?;
                 same(Type::Vector(s, mask.len() as u32), "the result", result()?)?;
                 match mask.iter().find(|i| **i >= 2 * n) {
@@ -165,35 +189,39 @@ impl Scope<'_> {
                     None => Ok(()),
                 }
             }
-            Op::Reduce(..) => match operands[0] {
-                Type::Vector(s, _) => same(Type::Scalar(s), "the result", result()?),
-                other => Err(format!("`{}` of {other}, which is no vector", def.name)),
-            },
+            Op::Reduce(..) => same(Type::Scalar(vector(operands[0])?.0), "the result", result()?),
             Op::LdsBase(i) => match self.kernel.lds.get(*i as usize) {
                 Some(a) => same(Type::Ptr(Space::Lds, a.elem), "the result", result()?),
                 None => Err(format!("LDS array #{i} is not declared")),
             },
             Op::PtrAdd(..) => {
                 if !matches!(operands[0], Type::Ptr(..)) {
-                    return Err(format!("`ptr_add` of {}", operands[0]));
+                    return Err(format!("`ptr_add` of {}; only a pointer can be moved", operands[0]));
                 }
                 one_of("the element count", operands[1], Class::INT)?;
                 same(result()?, "the pointer", operands[0])
             }
             Op::PtrCast(_) => match (operands[0], result()?) {
                 (Type::Ptr(a, _), Type::Ptr(b, s)) if a == b && s.in_memory() => Ok(()),
-                (from, to) => Err(format!("no pointer cast from {from} to {to}")),
+                (from, to) => Err(format!(
+                    "no pointer cast from {from} to {to}; allowed is a pointer into the same memory, to elements with a memory \
+                     form (no bool, no idx)"
+                )),
             },
             Op::BufferPtr(buffer) => match operands[0] {
                 Type::Buffer(s) if self.kernel.params.len() > buffer.index() => {
                     same(Type::Ptr(Space::Global, s), "the result", result()?)
                 }
-                Type::Buffer(_) => Err("pointer to a buffer that is no parameter; its address is a pointer".to_owned()),
-                other => Err(format!("`buffer_ptr` of {other}")),
+                Type::Buffer(_) => {
+                    Err("pointer to a buffer that is no parameter; use the address that it was made of".to_owned())
+                }
+                other => Err(format!("`buffer_ptr` of {other}; it takes a buffer parameter")),
             },
             Op::IntToPtr(_) => match result()? {
                 Type::Ptr(space, s) if s.in_memory() => same(address_of(space), "the address", operands[0]),
-                other => Err(format!("an address as {other}; it makes a pointer")),
+                other => Err(format!(
+                    "an address as {other}; it makes a pointer to elements with a memory form (no bool, no idx)"
+                )),
             },
             Op::PtrToInt(_) => match operands[0] {
                 Type::Ptr(space, _) => same(address_of(space), "the result", result()?),
@@ -266,7 +294,10 @@ impl Scope<'_> {
                 }
                 match result()? {
                     Type::Buffer(s) if s.in_memory() => Ok(()),
-                    other => Err(format!("makes a buffer, but the result is {other}")),
+                    other => Err(format!(
+                        "makes a buffer, but the result is {other}; allowed are buffers of elements with a memory form (no \
+                         bool, no idx)"
+                    )),
                 }
             }
             Op::BufferLoad { buffer, offset, scalar, mask, fill, .. } => {
@@ -407,7 +438,7 @@ impl Scope<'_> {
                 one_of("the first index", operands[0], Class::ATOMIC_INT.or(Class::IDX))?;
                 same(operands[0], "the end", operands[1])?;
                 if *step == 0 {
-                    return Err("a loop with step 0".to_owned());
+                    return Err("a loop with step 0 never ends; the step must be at least 1".to_owned());
                 }
                 Ok(())
             }

@@ -188,20 +188,45 @@ fn operands_and_results_that_do_not_match() {
         |[c, a]| Op::Select { condition: c, on_true: a, on_false: a },
     );
     refused_op("`neg` has 2 results instead of 1", [F32], &[F32, F32], |[a]| Op::Unary(UnaryOp::Neg, a));
-    refused_op("`barrier` has a result, but gives none", [], &[U32], |[]| Op::Barrier);
+    refused_op("`barrier` has a result, but gives none; write it without `%… =`", [], &[U32], |[]| Op::Barrier);
     refused_op("`lane_id` of u64; it is defined on u32", [], &[U64], |[]| Op::LaneId);
-    refused_op("`opaque` of global<u32>", [GLOBAL], &[GLOBAL], |[p]| Op::Opaque(p));
-    refused_op("constant 0x10000 does not fit u16", [], &[U16], |[]| Op::Const(Bits(0x1_0000)));
+    refused_op(
+        "`opaque` of global<u32>; it is defined on elements and vectors, not on pointers or buffers",
+        [GLOBAL],
+        &[GLOBAL],
+        |[p]| Op::Opaque(p),
+    );
+    refused_op("constant 0x10000 does not fit u16, which has 16 bits", [], &[U16], |[]| Op::Const(Bits(0x1_0000)));
 }
 
 #[test]
 fn conversions_that_there_are_not() {
     refused_op("no conversion from u32 to bool; compare with 0", [U32], &[BOOL], |[a]| Op::Convert(a));
-    refused_op("no conversion from f32x4 to u32", [F32X4], &[U32], |[a]| Op::Convert(a));
-    refused_op("no conversion from u32 to u32", [U32], &[U32], |[a]| Op::Convert(a));
-    refused_op("no conversion from global<u32> to u64", [GLOBAL], &[U64], |[a]| Op::Convert(a));
-    refused_op("no bitcast from f32 to u64", [F32], &[U64], |[a]| Op::Bitcast(a));
-    refused_op("no bitcast from u64 to idx", [U64], &[IDX], |[a]| Op::Bitcast(a));
+    refused_op(
+        "no conversion from f32x4 to u32; as many elements must come out as go in, 4",
+        [F32X4],
+        &[U32],
+        |[a]| Op::Convert(a),
+    );
+    refused_op("no conversion from u32 to u32; it is one already", [U32], &[U32], |[a]| Op::Convert(a));
+    refused_op(
+        "`convert` of global<u32>; it is defined on elements and vectors, not on pointers or buffers",
+        [GLOBAL],
+        &[U64],
+        |[a]| Op::Convert(a),
+    );
+    refused_op(
+        "no bitcast from f32 to u64; allowed are data of one size with a memory form (no bool, no idx)",
+        [F32],
+        &[U64],
+        |[a]| Op::Bitcast(a),
+    );
+    refused_op(
+        "no bitcast from u64 to idx; allowed are data of one size with a memory form (no bool, no idx)",
+        [U64],
+        &[IDX],
+        |[a]| Op::Bitcast(a),
+    );
     for (from, to) in [(BOOL, IDX), (IDX, F64), (F16, IDX), (F64, U16), (BOOL, F16)] {
         accepted_op([from], &[to], |[a]| Op::Convert(a));
     }
@@ -212,10 +237,10 @@ fn vectors() {
     let wide = |n| Type::Vector(Scalar::U16, n);
     refused_op("a vector of 65 elements; allowed are 1 to 64", [U16], &[wide(65)], |[a]| Op::VectorFrom(vec![a; 65]));
     accepted_op([U16], &[wide(64)], |[a]| Op::VectorFrom(vec![a; 64]));
-    refused_op("3 elements for u16x4", [U16], &[wide(4)], |[a]| Op::VectorFrom(vec![a; 3]));
-    refused_op("element 4 of f32x4", [F32X4], &[F32], |[v]| Op::Extract(v, 4));
+    refused_op("3 elements for u16x4, which has 4", [U16], &[wide(4)], |[a]| Op::VectorFrom(vec![a; 3]));
+    refused_op("element 4 of f32x4; allowed are 0 to 3", [F32X4], &[F32], |[v]| Op::Extract(v, 4));
     refused_op("the index is i32 where u32 is wanted", [F32X4, I32], &[F32], |[v, i]| Op::ExtractAt(v, i));
-    refused_op("element of f32", [F32, U32], &[F32], |[v, i]| Op::ExtractAt(v, i));
+    refused_op("`extract_at` of f32, which is no vector", [F32, U32], &[F32], |[v, i]| Op::ExtractAt(v, i));
     let shuffle = |mask: &[u32]| {
         let mask = mask.to_vec();
         move |[a, b]: [Value; 2]| Op::Shuffle { a, b, mask }
@@ -255,7 +280,12 @@ fn transposing_reads() {
     let f16x4 = Type::Vector(Scalar::F16, 4);
     refused_op("a transposing read of 32 bits; allowed are 16, 8, 6 and 4", [lds(Scalar::F16)], &[f16x4], read(32));
     refused_op("a transposing read of f16x4; elements of 8 bits are wanted", [lds(Scalar::F16)], &[f16x4], read(8));
-    refused_op("access of f16x4 through a pointer to u16", [lds(Scalar::U16)], &[f16x4], read(16));
+    refused_op(
+        "access of f16x4 through a pointer to u16; cast the pointer by `.cast::<f16>()`",
+        [lds(Scalar::U16)],
+        &[f16x4],
+        read(16),
+    );
     let global = Type::Ptr(Space::Global, Scalar::F16);
     refused_op("a transposing read through global<f16>; it needs a pointer to LDS", [global], &[f16x4], read(16));
 }
@@ -373,7 +403,10 @@ fn loops() {
         make(I16, I16, 1, &[I16, F32], &[F32], &[F32]),
     );
     refused("the end is u64 where u32 is wanted", make(U32, U64, 1, &[U32, F32], &[F32], &[F32]));
-    refused("a loop with step 0", make(U32, U32, 0, &[U32, F32], &[F32], &[F32]));
+    refused(
+        "a loop with step 0 never ends; the step must be at least 1",
+        make(U32, U32, 0, &[U32, F32], &[F32], &[F32]),
+    );
     refused(
         "the body of `for` takes u64, f32 where u32, f32 is wanted",
         make(U32, U32, 1, &[U64, F32], &[F32], &[F32]),
@@ -401,11 +434,14 @@ fn regions_of_while() {
 
 #[test]
 fn what_cannot_cross_the_edge_of_a_region() {
-    refused("buffer<u32> at the edge of a region; only data and pointers enter or leave one", |ir| {
-        let (c, b) = (ir.value(BOOL), ir.value(BUFFER));
-        let side = || Block { yields: vec![b], ..Block::default() };
-        ir.push(Op::If { condition: c, then: side(), otherwise: side() }, &[BUFFER]);
-    });
+    refused(
+        "buffer<u32> at the edge of a region; only data and pointers enter or leave one: use the buffer inside",
+        |ir| {
+            let (c, b) = (ir.value(BOOL), ir.value(BUFFER));
+            let side = || Block { yields: vec![b], ..Block::default() };
+            ir.push(Op::If { condition: c, then: side(), otherwise: side() }, &[BUFFER]);
+        },
+    );
     refused("the first region of `if` takes u32 where nothing is wanted", |ir| {
         let c = ir.value(BOOL);
         let then = region(ir, &[U32], &[]);
@@ -431,7 +467,10 @@ fn native_operations() {
         "a `native` form for `gfx9`; known are amdgpu, nvptx and the chips gfx950, gfx942, gfx1201, sm_90, sm_89, sm_120a",
         make("gfx9", asm("x"), U32),
     );
-    refused("`native` form for nvptx without assembly", make("nvptx", asm(" "), U32));
+    refused(
+        "`native` form for nvptx without assembly; write its instructions, or leave the form out",
+        make("nvptx", asm(" "), U32),
+    );
     refused("assembly for amdgpu with bool, which has no register form; use u32", make("amdgpu", asm("x"), BOOL));
     refused(
         "`native` form for sm_90 with idx, which has no fixed width; use i32 or i64",

@@ -16,22 +16,38 @@ fn pointers() {
         |[p, n]| Op::PtrAdd(p, n),
     );
     refused_op("the pointer is lds<u32> where global<u32> is wanted", [LDS, U32], &[GLOBAL], |[p, n]| Op::PtrAdd(p, n));
-    refused_op("`ptr_add` of u64", [U64, U32], &[U64], |[p, n]| Op::PtrAdd(p, n));
-    refused_op("no pointer cast from lds<u32> to global<u32>", [LDS], &[GLOBAL], |[p]| Op::PtrCast(p));
-    refused_op("no pointer cast from lds<u32> to lds<bool>", [LDS], &[Type::Ptr(Space::Lds, Scalar::Bool)], |[p]| {
-        Op::PtrCast(p)
-    });
+    refused_op("`ptr_add` of u64; only a pointer can be moved", [U64, U32], &[U64], |[p, n]| Op::PtrAdd(p, n));
+    refused_op(
+        "no pointer cast from lds<u32> to global<u32>; allowed is a pointer into the same memory, to elements with a memory form (no bool, no idx)",
+        [LDS],
+        &[GLOBAL],
+        |[p]| Op::PtrCast(p),
+    );
+    refused_op(
+        "no pointer cast from lds<u32> to lds<bool>; allowed is a pointer into the same memory, to elements with a memory form (no bool, no idx)",
+        [LDS],
+        &[Type::Ptr(Space::Lds, Scalar::Bool)],
+        |[p]| Op::PtrCast(p),
+    );
     refused_op("the address is u64 where u32 is wanted", [U64], &[LDS], |[a]| Op::IntToPtr(a));
     refused_op("the address is u32 where u64 is wanted", [U32], &[GLOBAL], |[a]| Op::IntToPtr(a));
-    refused_op("an address as u64; it makes a pointer", [U64], &[U64], |[a]| Op::IntToPtr(a));
+    refused_op(
+        "an address as u64; it makes a pointer to elements with a memory form (no bool, no idx)",
+        [U64],
+        &[U64],
+        |[a]| Op::IntToPtr(a),
+    );
     refused_op("the result is u64 where u32 is wanted", [LDS], &[U64], |[p]| Op::PtrToInt(p));
     refused_op("the result is u32 where u64 is wanted", [GLOBAL], &[U32], |[p]| Op::PtrToInt(p));
     refused_op("the address of u64; only a pointer has one", [U64], &[U64], |[p]| Op::PtrToInt(p));
     accepted_op([U32], &[LDS], |[a]| Op::IntToPtr(a));
     accepted_op([LDS], &[U32], |[p]| Op::PtrToInt(p));
-    refused_op("pointer to a buffer that is no parameter; its address is a pointer", [BUFFER], &[GLOBAL], |[b]| {
-        Op::BufferPtr(b)
-    });
+    refused_op(
+        "pointer to a buffer that is no parameter; use the address that it was made of",
+        [BUFFER],
+        &[GLOBAL],
+        |[b]| Op::BufferPtr(b),
+    );
     refused_op("LDS array #7 is not declared", [], &[LDS], |[]| Op::LdsBase(7));
 }
 
@@ -47,8 +63,13 @@ fn store(memory: Memory) -> impl FnOnce([Value; 2]) -> Op {
 fn accesses_through_pointers() {
     let plain = Memory::new();
     let x4 = Type::Vector(Scalar::U32, 4);
-    refused_op("access of f32 through a pointer to u32", [LDS], &[F32], load(plain));
-    refused_op("memory access through u64", [U64], &[U64], load(plain));
+    refused_op(
+        "access of f32 through a pointer to u32; cast the pointer by `.cast::<f32>()`",
+        [LDS],
+        &[F32],
+        load(plain),
+    );
+    refused_op("memory access through u64; it needs a pointer", [U64], &[U64], load(plain));
     refused_op("alignment of 12 bytes; allowed are powers of two up to 4096", [LDS], &[U32], load(plain.align(12)));
     refused_op("alignment of 8192 bytes; allowed are powers of two up to 4096", [LDS], &[U32], load(plain.align(8192)));
     refused_op(
@@ -99,16 +120,16 @@ fn pointers_into_parameters_keep_their_declaration() {
         let n = ir.value(U32);
         ir.push(Op::PtrAdd(p, n), &[GLOBAL])[0]
     };
-    refused("stores to buffer `in`, which is declared as only read", |ir| {
+    refused("stores to buffer `in`, which is declared as only read; declare it as `Out` or `InOut`", |ir| {
         let (p, v) = (through(ir, read), ir.value(U32));
         ir.push(Op::PtrStore { value: v, pointer: p, memory: Memory::new() }, &[]);
     });
-    refused("loads from buffer `out`, which is declared as only written", |ir| {
+    refused("loads from buffer `out`, which is declared as only written; declare it as `InOut`", |ir| {
         let p = through(ir, write);
         ir.push(Op::PtrLoad { pointer: p, memory: Memory::new() }, &[U32]);
     });
     // Through a branch and a loop.
-    refused("stores to buffer `in`, which is declared as only read", |ir| {
+    refused("stores to buffer `in`, which is declared as only read; declare it as `Out` or `InOut`", |ir| {
         let (a, b, v, c) = (through(ir, read), through(ir, write), ir.value(U32), ir.value(BOOL));
         let side = |p| Block { yields: vec![p], ..Block::default() };
         let p = ir.push(Op::If { condition: c, then: side(a), otherwise: side(b) }, &[GLOBAL])[0];
@@ -120,7 +141,7 @@ fn pointers_into_parameters_keep_their_declaration() {
         let p = ir.push(op, &[GLOBAL])[0];
         ir.push(Op::PtrStore { value: v, pointer: p, memory: Memory::new() }, &[]);
     });
-    refused("loads from buffer `out`, which is declared as only written", |ir| {
+    refused("loads from buffer `out`, which is declared as only written; declare it as `InOut`", |ir| {
         let (p, v) = (through(ir, write), ir.value(U32));
         let op = Op::AtomicRmw { op: AtomicOp::Add, pointer: p, value: v, order: Order::Relaxed, scope: Scope::Device };
         ir.push(op, &[U32]);
@@ -152,7 +173,12 @@ fn atomics() {
         rmw(AtomicOp::Add, Order::Plain),
     );
     refused_op("the value is u64 where u32 is wanted", [GLOBAL, U64], &[U32], rmw(AtomicOp::Add, relaxed));
-    refused_op("access of u64 through a pointer to u32", [GLOBAL, U64], &[U64], rmw(AtomicOp::Add, relaxed));
+    refused_op(
+        "access of u64 through a pointer to u32; cast the pointer by `.cast::<u64>()`",
+        [GLOBAL, U64],
+        &[U64],
+        rmw(AtomicOp::Add, relaxed),
+    );
     refused_op(
         "the value is u32x2 where one element is wanted",
         [GLOBAL, Type::Vector(Scalar::U32, 2)],
@@ -189,9 +215,15 @@ fn buffer_load(buffer: Value, offset: Value) -> Op {
 #[test]
 fn buffer_accesses() {
     refused_op("the offset is i32; allowed are u32, idx", [BUFFER, I32], &[U32], |[b, i]| buffer_load(b, i));
-    refused_op("buffer access through global<u32>", [GLOBAL, U32], &[U32], |[b, i]| buffer_load(b, i));
-    refused_op("memory access of bool", [BUFFER, U32], &[BOOL], |[b, i]| buffer_load(b, i));
-    refused_op("memory access of idx", [BUFFER, U32], &[IDX], |[b, i]| buffer_load(b, i));
+    refused_op("buffer access through global<u32>; it needs a buffer", [GLOBAL, U32], &[U32], |[b, i]| {
+        buffer_load(b, i)
+    });
+    refused_op("memory access of bool, which has no memory form; use u32", [BUFFER, U32], &[BOOL], |[b, i]| {
+        buffer_load(b, i)
+    });
+    refused_op("memory access of idx, which has no memory form; use i32 or i64", [BUFFER, U32], &[IDX], |[b, i]| {
+        buffer_load(b, i)
+    });
     let with = |change: fn(&mut Op, Value)| {
         move |[b, i, v]: [Value; 3]| {
             let mut op = buffer_load(b, i);
@@ -257,14 +289,19 @@ fn buffer_accesses() {
         &[F16],
         atomic(AtomicOp::Add),
     );
-    refused("stores to buffer `in`, which is declared as only read", |ir| {
+    refused("stores to buffer `in`, which is declared as only read; declare it as `Out` or `InOut`", |ir| {
         let (value, offset) = (ir.value(U32), ir.value(U32));
         ir.push(atomic(AtomicOp::Add)([value, Value(0), offset]), &[U32]);
     });
     let made = |[address, bytes]: [Value; 2]| Op::MakeBuffer { address, bytes };
     refused_op("the extent is i32; allowed are u32, u64 and idx", [U64, I32], &[BUFFER], made);
     refused_op("the address is u32 where u64 is wanted", [U32, U32], &[BUFFER], made);
-    refused_op("makes a buffer, but the result is u32", [U64, U32], &[U32], made);
+    refused_op(
+        "makes a buffer, but the result is u32; allowed are buffers of elements with a memory form (no bool, no idx)",
+        [U64, U32],
+        &[U32],
+        made,
+    );
 }
 
 #[test]
@@ -283,7 +320,7 @@ fn copies_to_lds() {
     refused_op("a copy of 8 bytes a lane; allowed are 4 and 16", [BUFFER, U32, LDS], &[], copy(8));
     refused_op("a copy to global<u32>; it needs a pointer to LDS", [BUFFER, U32, GLOBAL], &[], copy(4));
     accepted_op([BUFFER, IDX, LDS], &[], copy(16));
-    refused("loads from buffer `out`, which is declared as only written", |ir| {
+    refused("loads from buffer `out`, which is declared as only written; declare it as `InOut`", |ir| {
         let (offset, pointer) = (ir.value(U32), ir.value(LDS));
         ir.push(copy(4)([Value(1), offset, pointer]), &[]);
     });
@@ -330,7 +367,7 @@ fn scalar_loads() {
         let offset = ir.value(U32);
         ir.push(load([Value(0), offset]), &[U32]);
     });
-    refused("loads from buffer `out`, which is declared as only written", |ir| {
+    refused("loads from buffer `out`, which is declared as only written; declare it as `InOut`", |ir| {
         let offset = ir.value(U32);
         ir.push(load([Value(1), offset]), &[U32]);
     });
@@ -370,8 +407,8 @@ fn compare_and_swap_in_buffers() {
         },
     );
     for (param, why) in [
-        (0, "stores to buffer `in`, which is declared as only read"),
-        (1, "loads from buffer `out`, which is declared as only written"),
+        (0, "stores to buffer `in`, which is declared as only read; declare it as `Out` or `InOut`"),
+        (1, "loads from buffer `out`, which is declared as only written; declare it as `InOut`"),
     ] {
         refused(why, |ir| {
             let (v, offset) = (ir.value(U32), ir.value(U32));
@@ -405,6 +442,9 @@ fn what_a_pointer_comes_from_is_found_in_time_that_grows_with_the_kernel() {
     };
     let start = std::time::Instant::now();
     assert_eq!(kernel(Access::ReadWrite), Ok(()));
-    assert_eq!(kernel(Access::Read), Err("stores to buffer `in`, which is declared as only read".to_owned()));
+    assert_eq!(
+        kernel(Access::Read),
+        Err("stores to buffer `in`, which is declared as only read; declare it as `Out` or `InOut`".to_owned())
+    );
     assert!(start.elapsed().as_secs() < 60, "{:?}", start.elapsed());
 }

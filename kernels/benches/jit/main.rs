@@ -8,10 +8,11 @@ mod fresh;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use criterion::{BatchSize, Criterion, criterion_group};
 use lathe_codegen::Options;
+use lathe_dsl::verify::verify;
 use lathe_dsl::{Target, trace};
 use lathe_kernels::mla::combine::{MlaCombine, MlaCombineArgs};
 use lathe_runtime::bundle::{Bundle, BundleWriter};
@@ -87,6 +88,35 @@ fn compiling(c: &mut Criterion) {
     group.finish();
 }
 
+/// The verifier, and its share of a cold compile: the JIT verifies what it has traced, and the code generator what it is given.
+fn verifying(c: &mut Criterion) {
+    let mut group = c.benchmark_group("verify");
+    for (ranks, tokens) in [(1, 8), (8, 8), (8, 43_690)] {
+        let (key, target) = (MlaCombine { ranks, tokens }, Target::GFX950);
+        let kernel = trace(&key, target).expect("traces");
+        let fastest = |n: u32, f: &dyn Fn()| {
+            let time = |_| {
+                let start = Instant::now();
+                f();
+                start.elapsed().as_secs_f64() * 1e3
+            };
+            (0..n).map(time).fold(f64::INFINITY, f64::min)
+        };
+        let verify = || verify(black_box(&kernel), target).expect("accepted");
+        let verified = fastest(500, &|| drop(verify()));
+        let traced = fastest(500, &|| drop(trace(&key, target)));
+        let compiled = fastest(50, &|| drop(lathe_codegen::compile(&kernel, target, &Options::default())));
+        let share = 200.0 * verified / (traced + compiled);
+        println!(
+            "ranks {ranks}, tokens {tokens}, {} operations: trace {traced:.3} ms, compile {compiled:.2} ms, of which the \
+             verifier twice {verified:.3} ms, {share:.2} %",
+            kernel.op_count()
+        );
+        group.bench_function(format!("mla_combine_ranks_{ranks}_tokens_{tokens}"), |b| b.iter(verify));
+    }
+    group.finish();
+}
+
 fn hits(c: &mut Criterion) {
     let jit = Jit::new(Llvm::default());
     let device: Arc<dyn Device> = Arc::new(Nowhere::default());
@@ -140,7 +170,7 @@ fn fresh_processes(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, tracing, compiling, hits, bundles, fresh_processes);
+criterion_group!(benches, tracing, verifying, compiling, hits, bundles, fresh_processes);
 
 fn main() {
     if fresh::is_child() {

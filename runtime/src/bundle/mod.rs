@@ -23,7 +23,7 @@ use std::time::Instant;
 
 use lathe_dsl::artifact::{Artifact, CacheSource, CompileRecord};
 use lathe_dsl::kernel::describe;
-use lathe_dsl::{Kernel, ir};
+use lathe_dsl::{Kernel, Warning, ir};
 
 pub use error::BundleError;
 pub use place::{Place, UnknownPlace};
@@ -185,7 +185,8 @@ impl Bundle {
     pub fn get<K: Kernel>(&self, key: &K, place: impl Into<Place>) -> Result<Arc<Compiled>, Error> {
         let place = place.into();
         let start = Instant::now();
-        let kernel = Arc::new(lathe_dsl::trace(key, place.target())?);
+        let (kernel, warnings) = lathe_dsl::trace_with_warnings(key, place.target())?;
+        let kernel = Arc::new(kernel);
         let trace_ms = start.elapsed().as_secs_f64() * 1e3;
         let start = Instant::now();
         let entry = self.find(key, place, &kernel)?;
@@ -194,6 +195,7 @@ impl Bundle {
             kernel: K::NAME.to_owned(),
             target: place.target().to_string(),
             kir_ops: kernel.op_count(),
+            warnings: warnings.iter().map(Warning::to_string).collect(),
             trace_ms,
             compile_ms: start.elapsed().as_secs_f64() * 1e3,
             ..record

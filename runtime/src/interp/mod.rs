@@ -17,6 +17,7 @@ mod lanes;
 mod lds;
 mod matrix;
 mod memory;
+mod order;
 mod program;
 mod promises;
 mod registers;
@@ -43,6 +44,7 @@ pub use watch::{Checks, EndlessWait, MemoryPlace, Missing, NanMade, Race, Unknow
 
 use allocations::{Allocation, Allocations};
 use findings::Findings;
+use order::Order;
 use program::{Code, Instr};
 use watch::Monitor;
 
@@ -55,11 +57,11 @@ pub enum ArgValue<'a> {
     Scalar(u64),
 }
 
-/// How to run a launch. The default: all host threads, waves in order, no limits, [`Checks::DEFAULT`].
+/// How to run a launch. The default: all host threads, workgroups and waves in order, no limits, [`Checks::DEFAULT`].
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Interleaves the waves of every workgroup at random, the same way for the same seed. `None`: each wave runs up
-    /// to the next barrier, in order.
+    /// Begins workgroups near each other in a random order, and interleaves the waves of each at random, the same way for
+    /// the same seed. `None`: workgroups begin in order, and each wave runs up to the next barrier, in order.
     pub seed: Option<u64>,
     /// Host threads; `None` for as many as the host has.
     pub threads: Option<usize>,
@@ -117,6 +119,8 @@ struct Shared<'a> {
     /// If anything is checked.
     monitor: Option<Arc<Monitor>>,
     blocks: u64,
+    order: Order,
+    /// How many workgroups have begun.
     next: AtomicU64,
     /// Lowest workgroup that failed so far.
     failed: AtomicU64,
@@ -175,6 +179,7 @@ pub fn launch_among(
         options,
         monitor: options.checks.any().then(monitor),
         blocks,
+        order: Order::new(options.seed, blocks, worker::most_residents(program, Checks::ALL) as u64),
         next: AtomicU64::new(0),
         failed: AtomicU64::new(u64::MAX),
     };

@@ -6,10 +6,10 @@ use super::watch::{self, Waiter, WaitsOn};
 use super::wave::{Context, Stop, Wave};
 
 /// A small generator of scheduling choices (SplitMix64).
-struct Choices(u64);
+pub(super) struct Choices(pub(super) u64);
 
 impl Choices {
-    fn next(&mut self) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -32,7 +32,7 @@ pub(super) fn most_residents(program: &Program, checks: Checks) -> usize {
     (MAX_RESIDENT_BYTES / bytes).clamp(16, 1024) as usize
 }
 
-/// Takes workgroups in order until there are none left or a lower one has failed. While all that have begun wait, it begins
+/// Takes workgroups in the launch's order until there are none left but such as are higher than one that has failed. While all that have begun wait, it begins
 /// further ones and goes back to the others between them.
 pub(super) fn worker<const W: usize>(shared: &Shared<'_>, code: &[Instr<W>]) -> Outcome {
     let program = shared.program;
@@ -45,9 +45,14 @@ pub(super) fn worker<const W: usize>(shared: &Shared<'_>, code: &[Instr<W>]) -> 
     let (mut turn, mut new_first) = (0, true);
     loop {
         let at = if left && residents.len() < most && (residents.is_empty() || new_first) {
-            let number = shared.next.fetch_add(1, Ordering::Relaxed);
-            if number >= shared.blocks || number > shared.failed.load(Ordering::Relaxed) {
+            let place = shared.next.fetch_add(1, Ordering::Relaxed);
+            let failed = shared.failed.load(Ordering::Relaxed);
+            if place >= shared.blocks || shared.order.least_from(place) > failed {
                 left = false;
+                continue;
+            }
+            let number = shared.order.at(place);
+            if number > failed {
                 continue;
             }
             let mut next = spare.pop().unwrap_or_else(|| Resident {
@@ -97,8 +102,6 @@ pub(super) fn worker<const W: usize>(shared: &Shared<'_>, code: &[Instr<W>]) -> 
                 if outcome.failure.as_ref().is_none_or(|(lowest, _)| number < *lowest) {
                     outcome.failure = Some((number, fault));
                 }
-                // Numbers only rise, so nothing lower is left to begin.
-                left = false;
                 let (lower, higher) = residents.drain(..).partition(|r| r.number < number);
                 residents = lower;
                 spare.extend::<Vec<_>>(higher);

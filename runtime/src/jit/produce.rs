@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lathe_dsl::artifact::{Artifact, CacheSource, CompileRecord, StageTime};
-use lathe_dsl::{Kernel, Target, ir};
+use lathe_dsl::{Kernel, Target, Warning, ir};
 
 use super::{Code, Compiled, Inner, Outcome, count};
 use crate::error::Error;
@@ -18,6 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 struct Traced {
     kernel: Arc<ir::Kernel>,
     target: Target,
+    /// What the verifier warns of.
+    warnings: Vec<String>,
     trace_ms: f64,
     /// When tracing was done.
     since: Instant,
@@ -52,6 +54,7 @@ impl Traced {
             trace_ms: self.trace_ms,
             compile_ms: milliseconds(self.since),
             stages: self.stages,
+            warnings: self.warnings,
             ..artifact.record.clone()
         };
         Compiled::new(self.kernel, self.target, Code::Object(Box::new(artifact)), record)
@@ -90,9 +93,14 @@ impl Inner {
 
     fn try_produce<K: Kernel>(&self, key: &K, target: Target) -> Outcome {
         let start = Instant::now();
-        let kernel = Arc::new(tracing::debug_span!("trace").in_scope(|| lathe_dsl::trace(key, target))?);
+        let trace = || lathe_dsl::trace_with_warnings(key, target);
+        let (kernel, warnings) = tracing::debug_span!("trace").in_scope(trace)?;
         let (trace_ms, since) = (milliseconds(start), Instant::now());
-        let traced = Traced { kernel, target, trace_ms, since, stages: vec![] };
+        let warnings: Vec<String> = warnings.iter().map(Warning::to_string).collect();
+        for warning in &warnings {
+            tracing::warn!("{warning}");
+        }
+        let traced = Traced { kernel: Arc::new(kernel), target, warnings, trace_ms, since, stages: vec![] };
         let Some(fingerprint) = self.compiler.fingerprint() else {
             let (code, record) = self.compile(&traced, &traced.kernel)?;
             return Ok(Arc::new(traced.compiled(code, record)));
@@ -142,6 +150,7 @@ impl Inner {
         record.kernel.clone_from(&traced.kernel.name);
         record.target = traced.target.to_string();
         record.kir_ops = kernel.op_count();
+        record.warnings.clone_from(&traced.warnings);
         record.trace_ms = traced.trace_ms;
         record.compile_ms = milliseconds(start);
         record.cache = CacheSource::Miss;

@@ -21,8 +21,8 @@ build_key! {
     pub struct Shift {
         /// Elements.
         n: u32 = 64, range(0, 4096);
-        /// What tracing does: 0 nothing special, 1 panics, 2 is refused.
-        trouble: u32 = 0, range(0, 2);
+        /// What tracing does: 0 nothing special, 1 panics, 2 is refused, 3 is warned of.
+        trouble: u32 = 0, range(0, 3);
     }
 }
 
@@ -54,6 +54,9 @@ impl Kernel for Shift {
         assert_ne!(self.trouble, 1, "the author's own mistake");
         if self.trouble == 2 {
             k.lds::<u32>("empty", 0);
+        }
+        if self.trouble == 3 {
+            (0..lathe_dsl::verify::OP_BUDGET).for_each(|_| k.barrier());
         }
         let i = k.block_id(Axis::X) * 64 + k.thread_id(Axis::X);
         k.if_(i.lt(self.n), || k.buffer_store(k.buffer_load::<f32>(args.x, i) + args.offset, args.y, i));

@@ -6,6 +6,7 @@ use melior::dialect::llvm;
 use melior::ir::{Attribute, Type, Value};
 
 use super::Amdgpu;
+use super::lanes::first_lane;
 use crate::lower::buffer::{Bounds, BufferAccess, Extent, Hinted, scale};
 use crate::lower::emit::{Emitter, LDS, Result};
 
@@ -57,9 +58,7 @@ impl Amdgpu {
             None => zero,
             // Whether the check counts it, and wraps, differs between chips and their descriptions: it stands alone only
             // where nothing is left to check.
-            Some((scalar, _)) if permitted.is_none() => {
-                e.call("llvm.amdgcn.readfirstlane.i32", &[scalar], e.int(32))?
-            }
+            Some((scalar, _)) if permitted.is_none() => first_lane(e, scalar)?,
             Some((scalar, _)) => {
                 lane = e.same("arith.addi", &[lane, scalar])?;
                 zero
@@ -147,7 +146,7 @@ impl Amdgpu {
             None => Self::separate(e, access.cache)?,
         }
         let address = e.value("llvm.ptrtoint", &[pointer], e.int(32), &[])?;
-        let address = e.call("llvm.amdgcn.readfirstlane.i32", &[address], e.int(32))?;
+        let address = first_lane(e, address)?;
         let pointer = e.value("llvm.inttoptr", &[address], llvm::r#type::pointer(e.context, LDS), &[])?;
         let (bytes, zero) = (e.word(access.bytes)?, e.word(0)?);
         let operands = [access.buffer.handle, pointer, bytes, at.lane, at.wave, zero, at.aux];
@@ -179,10 +178,9 @@ impl Amdgpu {
         let four = Type::vector(&[4], e.int(32));
         let bits = e.value("llvm.ptrtoint", &[access.buffer.handle], e.int(128), &[])?;
         let descriptor = e.bitcast(bits, four)?;
-        let first = |w| e.call("llvm.amdgcn.readfirstlane.i32", &[w], e.int(32));
-        let words_of = (0..4).map(|i| first(e.part(descriptor, i, e.int(32))?)).collect::<Result<Vec<_>>>()?;
+        let words_of = (0..4).map(|i| first_lane(e, e.part(descriptor, i, e.int(32))?)).collect::<Result<Vec<_>>>()?;
         let descriptor = e.value("vector.from_elements", &words_of, four, &[])?;
-        let offset = first(access.bytes32(e)?)?;
+        let offset = first_lane(e, access.bytes32(e)?)?;
         let name = match access.bytes / 4 {
             1 => "llvm.amdgcn.s.buffer.load.i32".to_owned(),
             n => format!("llvm.amdgcn.s.buffer.load.v{n}i32"),

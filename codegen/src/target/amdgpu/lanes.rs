@@ -41,6 +41,11 @@ const fn swizzle(and: u32, or: u32, xor: u32) -> u32 {
     and | or << 5 | xor << 10
 }
 
+/// The first active lane's word, in a scalar register.
+pub(super) fn first_lane<'c, 'a>(e: &Emitter<'c, 'a>, word: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
+    e.call("llvm.amdgcn.readfirstlane.i32", &[word], e.int(32))
+}
+
 impl Amdgpu {
     /// The lane: of the thread index where that is one operation.
     pub(super) fn lane<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>) -> Result<Value<'c, 'a>> {

@@ -13,8 +13,8 @@ use lathe_dsl::target::{Chip, Generation};
 use melior::ir::attribute::DenseI32ArrayAttribute;
 use melior::ir::{Attribute, Type, Value};
 
+use self::lanes::first_lane;
 use super::{Backend, Output, range};
-use crate::lower::Blame;
 use crate::lower::atomic::Rmw;
 use crate::lower::buffer::{BufferAccess, Extent, Hinted};
 use crate::lower::emit::{Emitter, GepIndex, Named, Result};
@@ -29,10 +29,6 @@ pub struct Amdgpu {
 impl Backend for Amdgpu {
     fn chip(&self) -> &'static Chip {
         self.chip
-    }
-
-    fn check(&self, _: &Kernel) -> std::result::Result<(), Blame> {
-        Ok(())
     }
 
     fn kernel_attributes<'c>(&self, e: &Emitter<'c, '_>, kernel: &Kernel) -> Result<Vec<Named<'c>>> {
@@ -128,6 +124,10 @@ impl Backend for Amdgpu {
         self.store(e, access, value)
     }
 
+    fn scalar_words<'c, 'a>(&self, e: &Emitter<'c, 'a>, words: Vec<Value<'c, 'a>>) -> Result<Vec<Value<'c, 'a>>> {
+        words.into_iter().map(|w| first_lane(e, w)).collect()
+    }
+
     fn scalar_load<'c, 'a>(
         &self,
         e: &Emitter<'c, 'a>,
@@ -188,8 +188,7 @@ impl Backend for Amdgpu {
     }
 
     fn read_first_lane<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, words: &[Value<'c, 'a>]) -> Result<Vec<Value<'c, 'a>>> {
-        let e = at.e;
-        words.iter().map(|w| e.call("llvm.amdgcn.readfirstlane.i32", &[*w], e.int(32))).collect()
+        words.iter().map(|w| first_lane(at.e, *w)).collect()
     }
 
     fn read_lane<'c, 'a>(

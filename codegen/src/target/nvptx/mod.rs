@@ -14,7 +14,6 @@ use melior::ir::attribute::DenseI32ArrayAttribute;
 use melior::ir::{Attribute, Type, Value};
 
 use super::{Backend, Output, range};
-use crate::lower::Blame;
 use crate::lower::atomic::{Ordering, Rmw};
 use crate::lower::buffer::{BufferAccess, Extent, Hinted, load_if, store_if};
 use crate::lower::emit::{Emitter, Named, Result};
@@ -32,10 +31,6 @@ pub struct Nvptx {
 impl Backend for Nvptx {
     fn chip(&self) -> &'static Chip {
         self.chip
-    }
-
-    fn check(&self, _: &Kernel) -> std::result::Result<(), Blame> {
-        Ok(())
     }
 
     fn kernel_attributes<'c>(&self, e: &Emitter<'c, '_>, kernel: &Kernel) -> Result<Vec<Named<'c>>> {
@@ -121,6 +116,10 @@ impl Backend for Nvptx {
         value: Value<'c, 'a>,
     ) -> Result<()> {
         store_if(e, access.permitted(e)?, |e| self.store(e, access, value))
+    }
+
+    fn scalar_words<'c, 'a>(&self, _: &Emitter<'c, 'a>, words: Vec<Value<'c, 'a>>) -> Result<Vec<Value<'c, 'a>>> {
+        Ok(words)
     }
 
     fn scalar_load<'c, 'a>(

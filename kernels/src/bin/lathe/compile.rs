@@ -86,8 +86,9 @@ impl Compile {
 }
 
 impl Output {
-    /// Prints the record of the kernel `what`.
+    /// Prints the record of the kernel `what`, and what it warns of.
     pub fn report(&self, what: &str, record: &CompileRecord) -> Result<(), Failure> {
+        output::warn(&record.warnings);
         // A form on standard output leaves no room there for anything else.
         let to_stdout = self.emit.is_some() && self.output.is_none();
         let mut lines = vec![];

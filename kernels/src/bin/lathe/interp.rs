@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use lathe_dsl::ir::{Access, Bits, Kernel, Param, ParamKind, Scalar, Type};
-use lathe_dsl::verify;
+use lathe_dsl::{Warning, verify};
 use lathe_runtime::interp::{self, ArgValue, Checks, Error, GlobalBuffer, Program};
 
 use crate::failure::Failure;
-use crate::output::{note, say};
+use crate::output::{self, say};
 use crate::text;
 
 #[derive(clap::Args)]
@@ -22,7 +22,7 @@ pub struct Interp {
     /// or `@FILE` for the bytes of a file. A buffer that is only written needs none.
     #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = argument)]
     args: Vec<(String, String)>,
-    /// Seed of the order in which waves are interleaved; without it they run in order.
+    /// Seed of the order in which workgroups begin and waves are interleaved; without it they run in order.
     #[arg(long)]
     seed: Option<u64>,
     /// Host threads; without it, all.
@@ -58,7 +58,7 @@ impl Interp {
         let target = text::target(&kernel, self.target.as_deref())?;
         let warnings = verify::verify(&kernel, target)
             .map_err(|refusal| Failure::request(format!("kernel `{}` is refused: {refusal}", kernel.name)))?;
-        warnings.iter().for_each(|w| note(format_args!("warning: {w}")));
+        output::warn(&warnings.iter().map(Warning::to_string).collect::<Vec<_>>());
         let program = Program::new(&kernel).map_err(Failure::request)?;
         let given = self.given(&kernel)?;
         let values: Vec<ArgValue<'_>> = given

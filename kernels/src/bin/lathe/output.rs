@@ -26,6 +26,13 @@ pub fn bytes(bytes: &[u8]) -> Result<(), Failure> {
     })
 }
 
+/// Writes what a compile warns of to standard error.
+pub fn warn(warnings: &[String]) {
+    for warning in warnings {
+        note(format_args!("warning: {warning}"));
+    }
+}
+
 /// Writes a line to standard error; if that cannot be written there is nowhere left to tell.
 pub fn note(text: Arguments<'_>) {
     let _ = writeln!(stderr(), "{text}");

@@ -6,7 +6,7 @@ use lathe_runtime::interp::Checks;
 use lathe_runtime::{Engine, Error};
 
 use crate::failure::Failure;
-use crate::output::say;
+use crate::output::{self, say};
 use crate::setup::{self, CacheArgs};
 
 #[derive(clap::Args)]
@@ -19,7 +19,7 @@ pub struct Run {
     /// Where to run it: cpu, cpu:CHIP, gcn:gfx950, cuda, cuda:NUMBER.
     #[arg(long, default_value = "cpu")]
     device: String,
-    /// Seed of the input data and of the order in which waves are interleaved.
+    /// Seed of the input data and of the order in which workgroups begin and waves are interleaved.
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// What device `cpu` checks besides what it always does: `all`, `none`, `default` (all but `nan`), or some of races, waits,
@@ -49,6 +49,7 @@ impl Run {
             RunError::TooLarge { .. } | RunError::Runtime(Error::Trace(_)) => Failure::request(error),
             _ => Failure::outcome(error),
         })?;
+        output::warn(&report.record.warnings);
         if self.json {
             say!("{}", serde_json::to_string(&report).map_err(Failure::outcome)?);
         } else {

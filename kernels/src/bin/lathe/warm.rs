@@ -130,6 +130,11 @@ pub fn make<'a>(builds: &'a [Box<dyn Build>], places: &[Place], llvm: &Jit) -> R
             None => made.cancelled = true,
         }
     }
+    // Chips share a kernel's warnings.
+    let mut warnings: Vec<String> = made.kernels.iter().flat_map(|(_, _, c)| &c.record().warnings).cloned().collect();
+    warnings.sort();
+    warnings.dedup();
+    output::warn(&warnings);
     Ok(made)
 }
 

@@ -251,6 +251,44 @@ fn all_workgroups_of_a_launch_can_meet() {
 }
 
 #[test]
+fn workgroups_can_wait_for_lower_ones_however_many_there_are() {
+    // Workgroup g waits until the counter is g, then makes it g + 1. Their LDS lets few of them begin at once.
+    let n = 100;
+    let mut b = Build::new(32, n, 1);
+    let count = b.buffer("count", Scalar::U32, 1, Access::ReadWrite);
+    b.lds("large", Scalar::U32, 1 << 18);
+    let (g, zero, one) = (b.bid(), b.u32(0), b.u32(1));
+    let op = |value| Op::BufferAtomic {
+        kind: AtomicKind(AtomicOp::Add),
+        value,
+        buffer: count,
+        offset: zero,
+        unit: OffsetUnit::Elements,
+        scalar: None,
+        mask: None,
+        nontemporal: false,
+        scope: Scope::Device,
+    };
+    b.while_(
+        &[],
+        &[],
+        |b, _| {
+            let v = b.op(op(zero), U32);
+            vec![b.compare(Predicate::Ne, v, g)]
+        },
+        |_, _| vec![],
+    );
+    b.op(op(one), U32);
+    let program = Program::new(&b.finish()).unwrap();
+    for (threads, seed) in [(1, None), (1, Some(3)), (2, Some(4))] {
+        let count = GlobalBuffer::zeroed(4);
+        let options = Options { threads: Some(threads), seed, ..Options::default() };
+        launch(&program, &[ArgValue::Buffer(&count)], &options).unwrap();
+        assert_eq!(words(&count), [n]);
+    }
+}
+
+#[test]
 fn a_fault_ends_those_that_wait_for_it() {
     // Workgroup 1 divides by zero before it raises the flag that workgroup 0 waits for.
     let mut b = Build::new(32, 2, 1);

@@ -88,6 +88,28 @@ fn the_entry_point_carries_the_keys_digest() {
 }
 
 #[test]
+fn warnings_come_with_the_kernel_wherever_its_code_is_from() {
+    let (dir, compiler) = (tempfile::tempdir().unwrap(), Texts::default());
+    for (trouble, wanted) in [(0, 0), (3, 1)] {
+        let key = Shift { n: 64, trouble };
+        for (jit, from) in [
+            (Jit::new(Interpreter), CacheSource::Miss),
+            (fresh(dir.path(), &compiler), CacheSource::Miss),
+            (fresh(dir.path(), &compiler), CacheSource::Disk),
+        ] {
+            let compiled = jit.get(&key, Target::GFX950).unwrap();
+            let record = compiled.record();
+            assert_eq!((record.cache, record.warnings.len()), (from, wanted), "{:?}", record.warnings);
+            let place = "jit/tests.rs:";
+            assert!(
+                record.warnings.iter().all(|w| w.contains(place) && w.contains("traced 10000 times")),
+                "{record:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn flags_are_part_of_the_key() {
     let dir = tempfile::tempdir().unwrap();
     let (plain, fast) = (Texts::default(), Texts { flags: "fast", ..Texts::default() });
