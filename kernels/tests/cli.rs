@@ -134,6 +134,29 @@ fn run_checks_every_rank_count_on_the_cpu() {
 }
 
 #[test]
+fn run_multiplies_matrices_and_rounds_as_it_is_told() {
+    let set = ["run", "gemm_mx", "--set", "m=33", "--set", "n=70", "--set", "k=160", "--json"];
+    let errors = [&["--device", "cpu"][..], &["--device", "cpu:sm_90", "--mma-rounding", "sm_90"]].map(|more| {
+        let report = json(&[&set, more].concat());
+        assert_eq!(report["ok"], true, "{report}");
+        report["checks"][0]["max_abs_error"].as_f64().unwrap()
+    });
+    assert!(errors.iter().all(|e| *e > 0.0), "bf16 rounds: {errors:?}");
+    wrong(
+        &["run", "gemm_mx", "--mma-rounding", "gfx950"],
+        &["unknown rounding of matrix products; known are exact, sm_90"],
+    );
+    wrong(
+        &["run", "gemm_mx", "--device", "gcn:gfx950", "--mma-rounding", "exact"],
+        &["--mma-rounding is for device `cpu`"],
+    );
+    wrong(&["run", "gemm_mx", "--set", "k=48"], &["k must be a multiple of 32"]);
+    let out = lathe(&["run", "gemm_mx", "--set", "m=1", "--set", "n=1", "--mma-rounding", "sm_90"]);
+    assert_eq!(out.status.code(), Some(1));
+    assert!(text(&out.stderr).contains("cdna4 fragments, which cannot be rounded as sm_90 does"), "{out:?}");
+}
+
+#[test]
 fn run_with_more_tasks_than_workgroups_loops_over_them() {
     let report = json(&["run", "mla_combine", "--set", "ranks=2", "--set", "tokens=101", "--json"]);
     assert_eq!(report["ok"], true, "{report}");

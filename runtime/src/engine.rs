@@ -10,7 +10,6 @@ use crate::device::{Cpu, CpuOptions, Device};
 #[cfg(feature = "jit")]
 use crate::device::{Cuda, Gcn};
 use crate::error::Error;
-use crate::interp::Checks;
 #[cfg(feature = "jit")]
 use crate::jit::Llvm;
 use crate::jit::{Compiler, Interpreter, Jit};
@@ -41,7 +40,7 @@ enum Opened {
     Executes(Arc<dyn Device>),
 }
 
-fn open(name: &str, seed: Option<u64>, checks: Checks) -> Result<Opened, Error> {
+fn open(name: &str, options: CpuOptions) -> Result<Opened, Error> {
     let unknown = || Error::UnknownDevice { given: name.to_owned(), known: known() };
     let (kind, chip) = name.split_once(':').map_or((name, None), |(k, c)| (k, Some(c)));
     #[cfg(feature = "jit")]
@@ -51,12 +50,11 @@ fn open(name: &str, seed: Option<u64>, checks: Checks) -> Result<Opened, Error> 
     }
     let target = chip.unwrap_or("gfx950").parse::<Target>().map_err(|_| unknown())?;
     match kind {
-        "cpu" => {
-            let options = CpuOptions { seed, checks, ..CpuOptions::default() };
-            Ok(Opened::Interprets(Arc::new(Cpu::new(target, options))))
-        }
+        "cpu" => Ok(Opened::Interprets(Arc::new(Cpu::new(target, options)))),
         #[cfg(feature = "jit")]
-        "gcn" if chip.is_some() && target == Target::GFX950 => Ok(Opened::Executes(Arc::new(Gcn::new(target, seed)))),
+        "gcn" if chip.is_some() && target == Target::GFX950 => {
+            Ok(Opened::Executes(Arc::new(Gcn::new(target, options.seed))))
+        }
         _ => Err(unknown()),
     }
 }
@@ -70,27 +68,26 @@ impl Engine {
     /// # Errors
     /// [`Error::UnknownDevice`], listing what there is; [`Error::NoDevice`] where this machine has none.
     pub fn open(name: &str, seed: Option<u64>) -> Result<Self, Error> {
-        match open(name, seed, Checks::default())? {
+        match open(name, CpuOptions { seed, ..CpuOptions::default() })? {
             Opened::Interprets(device) => Ok(Self { device, jit: Jit::new(Interpreter) }),
             #[cfg(feature = "jit")]
             Opened::Executes(device) => Ok(Self { device, jit: Jit::new(Llvm::default()) }),
         }
     }
 
-    /// As [`Engine::open`]; where the device interprets, it makes `checks`; where it runs machine code, `llvm` makes it and
-    /// `cache` keeps it.
+    /// As [`Engine::open`]; where the device interprets, it does so by `options`; where it runs machine code, `llvm` makes it and
+    /// `cache` keeps it, and of the options only the seed counts.
     ///
     /// # Errors
     /// As [`Engine::open`].
     #[cfg(feature = "jit")]
     pub fn open_with(
         name: &str,
-        seed: Option<u64>,
-        checks: Checks,
+        options: CpuOptions,
         llvm: Llvm,
         cache: Option<Arc<DiskCache>>,
     ) -> Result<Self, Error> {
-        match open(name, seed, checks)? {
+        match open(name, options)? {
             Opened::Interprets(device) => Ok(Self { device, jit: Jit::new(Interpreter) }),
             Opened::Executes(device) => {
                 let jit = match cache {

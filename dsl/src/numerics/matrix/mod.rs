@@ -24,12 +24,17 @@ impl MmaRounding {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Exact, Self::Hopper];
 
-    /// `exact` or `sm_90`.
+    /// `exact`, or the chip's: `sm_90`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",
             Self::Hopper => "sm_90",
         }
+    }
+
+    /// The one with this name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|r| r.name() == name)
     }
 
     /// The chip's own, if it has been measured.

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use lathe_dsl::ir::{Access, Bits, Kernel, Param, ParamKind, Scalar, Type};
+use lathe_dsl::numerics::MmaRounding;
 use lathe_dsl::{Warning, verify};
 use lathe_runtime::interp::{self, ArgValue, Checks, Error, GlobalBuffer, Program};
 
 use crate::failure::Failure;
 use crate::output::{self, say};
-use crate::text;
+use crate::{setup, text};
 
 #[derive(clap::Args)]
 pub struct Interp {
@@ -32,6 +33,9 @@ pub struct Interp {
     /// between.
     #[arg(long, default_value = "default")]
     checks: Checks,
+    /// How the sums of matrix products are rounded: `exact`, or bit for bit as `sm_90` does.
+    #[arg(long, value_parser = setup::rounding, default_value = "exact")]
+    mma_rounding: MmaRounding,
     /// Print every element.
     #[arg(long)]
     full: bool,
@@ -72,6 +76,7 @@ impl Interp {
             seed: self.seed,
             threads: self.threads.map(usize::from),
             checks: self.checks,
+            mma: self.mma_rounding,
             ..interp::Options::default()
         };
         let report = interp::launch(&program, &values, &options).map_err(|error| match error {

@@ -1,7 +1,9 @@
 //! `lathe run`.
 
 use lathe_dsl::artifact::CompileRecord;
+use lathe_dsl::numerics::MmaRounding;
 use lathe_kernels::registry::{Entry, RunError, RunReport};
+use lathe_runtime::device::CpuOptions;
 use lathe_runtime::interp::Checks;
 use lathe_runtime::{Engine, Error};
 
@@ -26,6 +28,9 @@ pub struct Run {
     /// nan with commas between.
     #[arg(long)]
     checks: Option<Checks>,
+    /// How device `cpu` rounds the sums of matrix products: `exact`, or bit for bit as `sm_90` does.
+    #[arg(long, value_parser = setup::rounding)]
+    mma_rounding: Option<MmaRounding>,
     #[command(flatten)]
     cache: CacheArgs,
     /// Print one JSON object.
@@ -38,12 +43,19 @@ impl Run {
         let kernel = Entry::find(&self.kernel).map_err(Failure::request)?;
         let build = kernel.build(&self.settings).map_err(Failure::request)?;
         let cache = self.cache.cache()?;
-        let checks = self.checks.unwrap_or_default();
-        let engine = Engine::open_with(&self.device, Some(self.seed), checks, setup::llvm()?, cache)
-            .map_err(Failure::request)?;
-        if self.checks.is_some() && !engine.device.name().starts_with("cpu") {
+        let options = CpuOptions {
+            seed: Some(self.seed),
+            checks: self.checks.unwrap_or_default(),
+            mma: self.mma_rounding.unwrap_or_default(),
+            ..CpuOptions::default()
+        };
+        let engine = Engine::open_with(&self.device, options, setup::llvm()?, cache).map_err(Failure::request)?;
+        let given = [("--checks", self.checks.is_some()), ("--mma-rounding", self.mma_rounding.is_some())];
+        if let Some((option, _)) = given.iter().find(|(_, given)| *given)
+            && !engine.device.name().starts_with("cpu")
+        {
             let device = &self.device;
-            return Err(Failure::request(format!("--checks is for device `cpu`; `{device}` has no such choice")));
+            return Err(Failure::request(format!("{option} is for device `cpu`; `{device}` has no such choice")));
         }
         let report = build.run(&engine, self.seed).map_err(|error| match error {
             RunError::TooLarge { .. } | RunError::Runtime(Error::Trace(_)) => Failure::request(error),

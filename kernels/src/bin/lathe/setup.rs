@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use lathe_codegen::Options;
 use lathe_dsl::Target;
+use lathe_dsl::numerics::MmaRounding;
 use lathe_runtime::bundle::Place;
 use lathe_runtime::cache::{CacheMode, CacheOptions, DiskCache};
 use lathe_runtime::env;
@@ -32,6 +33,14 @@ impl CacheArgs {
     pub fn jit(&self) -> Result<Jit, Failure> {
         Ok(with_cache(llvm()?, self.cache()?))
     }
+}
+
+/// `exact`, or the chip whose tensor cores are followed.
+pub fn rounding(text: &str) -> Result<MmaRounding, String> {
+    MmaRounding::named(text).ok_or_else(|| {
+        let known = MmaRounding::ALL.map(MmaRounding::name).join(", ");
+        format!("unknown rounding of matrix products; known are {known}")
+    })
 }
 
 /// A JIT with `compiler` and, if there is one, a disk cache.
