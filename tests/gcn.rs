@@ -39,7 +39,7 @@ fn every_golden_amd_object_uses_only_implemented_instructions() {
     // The chips that the device has a table for.
     for target in Target::all().filter(|t| gcn::implemented_mnemonics(*t).is_ok()) {
         for (name, key) in GOLDEN {
-            let used = mnemonics(&compiled(&key, target)).unwrap();
+            let used = mnemonics(&compiled(key, target)).unwrap();
             assert!(used.len() > 20, "{name} for {target} has a real kernel's variety");
             let missing = used.keys().filter(|m| !is_implemented(target, m).unwrap());
             gaps.extend(missing.map(|m| format!("{name} for {target}: {m}")));

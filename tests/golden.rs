@@ -41,7 +41,7 @@ pub fn llvm_is_pinned() -> bool {
 fn kernel_ir() {
     for (name, key) in GOLDEN {
         for target in Target::MAIN {
-            pin(name, target, "kir", &lathe_dsl::trace(&key, target).unwrap().to_string());
+            pin(name, target, "kir", &key.trace(target).unwrap().to_string());
         }
     }
 }
@@ -53,7 +53,7 @@ fn mlir_and_llvm_ir() {
     }
     for (name, key) in GOLDEN {
         for target in Target::MAIN {
-            let kernel = lathe_dsl::trace(&key, target).unwrap();
+            let kernel = key.trace(target).unwrap();
             for (level, extension) in [(Level::Mlir, "mlir"), (Level::LlvmIr, "ll")] {
                 let text = lathe_codegen::emit(&kernel, target, &Options::default(), level).unwrap();
                 pin(name, target, extension, &String::from_utf8(text).unwrap());
@@ -69,7 +69,7 @@ fn machine_code() {
     }
     for (name, key) in GOLDEN {
         for target in Target::MAIN {
-            let artifact = compiled(&key, target);
+            let artifact = compiled(key, target);
             let resources = artifact.record.resources.clone();
             let mut digest = String::new();
             let mut line = |what: &str, n: Option<u64>| {
@@ -100,14 +100,14 @@ fn machine_code() {
 fn output_is_deterministic_and_free_of_places() {
     for (_, key) in GOLDEN {
         for target in Target::MAIN {
-            let first = compiled(&key, target);
+            let first = compiled(key, target);
             for _ in 0..3 {
-                assert_eq!(compiled(&key, target).code, first.code);
+                assert_eq!(compiled(key, target).code, first.code);
             }
-            let kernel = lathe_dsl::trace(&key, target).unwrap();
+            let kernel = key.trace(target).unwrap();
             for level in [Level::Mlir, Level::LlvmIr, Level::Asm, Level::Obj] {
                 let bytes = lathe_codegen::emit(&kernel, target, &Options::default(), level).unwrap();
-                for place in [env!("CARGO_MANIFEST_DIR"), "combine.rs", "/usr/"] {
+                for place in [env!("CARGO_MANIFEST_DIR"), "combine.rs", "mx.rs", "/usr/"] {
                     assert!(!bytes.windows(place.len()).any(|w| w == place.as_bytes()), "{target} {level:?}: {place}");
                 }
             }

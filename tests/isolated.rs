@@ -54,8 +54,8 @@ fn object(compiler: &Isolated, kernel: &Arc<Kernel>, target: Target) -> Result<A
 fn the_code_is_the_same_byte_for_byte() {
     for (_, key) in GOLDEN {
         for target in Target::MAIN {
-            let here = compiled(&key, target);
-            let there = object(&worker(), &Arc::new(trace(&key, target).unwrap()), target).unwrap();
+            let here = compiled(key, target);
+            let there = object(&worker(), &Arc::new(key.trace(target).unwrap()), target).unwrap();
             assert_eq!(there.code, here.code);
             assert_eq!((there.target, &there.symbol), (here.target, &here.symbol));
             assert_eq!(there.record.resources, here.record.resources);

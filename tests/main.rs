@@ -12,18 +12,38 @@ mod planted;
 mod threads;
 
 use lathe_codegen::Options;
-use lathe_dsl::Target;
 use lathe_dsl::artifact::Artifact;
+use lathe_dsl::{Target, ir};
+use lathe_kernels::gemm::mx::GemmMx;
 use lathe_kernels::mla::combine::MlaCombine;
+use lathe_kernels::registry::Build;
 
 /// The kernels whose emitted form is pinned, by the name of their snapshots.
-const GOLDEN: [(&str, MlaCombine); 2] = [
-    ("mla_combine.ranks_1", MlaCombine { ranks: 1, tokens: 8 }),
-    ("mla_combine.ranks_8", MlaCombine { ranks: 8, tokens: 8 }),
+const GOLDEN: [(&str, &dyn Build); 3] = [
+    ("mla_combine.ranks_1", &MlaCombine { ranks: 1, tokens: 8 }),
+    ("mla_combine.ranks_8", &MlaCombine { ranks: 8, tokens: 8 }),
+    ("gemm_mx.tile_32x64", &GemmMx { m: 100, n: 200, k: 416, tile_m: 32, tile_n: 64 }),
 ];
 
+/// A key of a shipped kernel, or of a test's own.
+trait Traced {
+    fn traced(&self, target: Target) -> ir::Kernel;
+}
+
+impl<K: lathe_dsl::Kernel> Traced for K {
+    fn traced(&self, target: Target) -> ir::Kernel {
+        lathe_dsl::trace(self, target).expect("the kernel is accepted")
+    }
+}
+
+impl Traced for dyn Build {
+    fn traced(&self, target: Target) -> ir::Kernel {
+        self.trace(target).expect("the kernel is accepted")
+    }
+}
+
 /// Compiles a kernel with default options.
-fn compiled(key: &MlaCombine, target: Target) -> Artifact {
-    let kernel = lathe_dsl::trace(key, target).expect("the kernel is accepted");
+fn compiled(key: &(impl Traced + ?Sized), target: Target) -> Artifact {
+    let kernel = key.traced(target);
     lathe_codegen::compile(&kernel, target, &Options::default()).expect("the kernel compiles")
 }

@@ -147,3 +147,28 @@ fn the_gpu_multiplies_as_the_interpreter_says() {
     }
     println!("{outputs} outputs, all bits the same");
 }
+
+/// NVIDIA's assembler takes what is emitted for chips that no machine at hand has.
+#[test]
+fn ptxas_takes_every_product() {
+    let ptxas = || std::process::Command::new("ptxas");
+    if ptxas().arg("--version").output().is_err() {
+        println!("skipped: there is no ptxas on this machine");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    for target in [Target::SM_90, Target::SM_89, Target::SM_120A] {
+        let keys = keys(target);
+        let products = keys.len();
+        for (key, _) in keys {
+            let artifact = crate::compiled(&key, target);
+            let file = folder.path().join(format!("{}.ptx", artifact.symbol));
+            std::fs::write(&file, &artifact.code).expect("it writes");
+            let arch = format!("-arch={target}");
+            let out = ptxas().arg(arch).arg(&file).args(["-o", "/dev/null"]).output().expect("it runs");
+            let said = String::from_utf8_lossy(&out.stderr);
+            assert!(out.status.success(), "{target} {:?}: {said}", key.of());
+        }
+        println!("{target}: ptxas takes all {products} products");
+    }
+}
