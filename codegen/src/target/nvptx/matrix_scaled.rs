@@ -185,8 +185,7 @@ impl<'c, 'a> Scale<'c, 'a> {
     }
 }
 
-/// `total + sum · 2^exponent · 2^(a + b − 254)` for two codes from bit 22 on; the scaled sum is rounded if it is not a normal
-/// number.
+/// `total + sum · 2^exponent · 2^(a + b − 254)` for two codes from bit 22 on, rounded once.
 ///
 /// The power is a product of two, each with half the exponent, so that neither it nor the first product leaves the range of
 /// `f32` where the second does not. The sum of the codes lies in bits 22 to 30, so all but its lowest bit is where an exponent
@@ -210,8 +209,7 @@ fn add_scaled<'c, 'a>(
         one = e.same("arith.mulf", &[one, power])?;
     }
     let first = e.same("arith.mulf", &[one, e.bitcast(half, single)?])?;
-    let scaled = e.same("arith.mulf", &[first, e.bitcast(rest, single)?])?;
-    e.same("arith.addf", &[total, scaled])
+    e.call("llvm.fma.f32", &[first, e.bitcast(rest, single)?, total], single)
 }
 
 /// Every code in a byte, where the instruction has it: fp4 in bits 2 to 5, fp6 in bits 0 to 5.
