@@ -76,12 +76,22 @@ pub(crate) fn ptx(text: &str) -> Vec<String> {
     // Calls and inline assembly have braces of their own.
     let mut depth = 0u32;
     let mut instructions = vec![];
+    // What a line began and another one ends, such as a matrix product.
+    let mut begun = String::new();
     for line in text.lines().map(|l| l.split("//").next().unwrap_or("").trim()) {
         match line {
             "{" => depth += 1,
             "}" => depth = depth.saturating_sub(1),
-            _ if depth > 0 && line.ends_with(';') && !line.starts_with('.') => instructions.push(line.to_owned()),
-            _ => {}
+            _ if depth == 0 || line.is_empty() || line.ends_with(':') || line.starts_with('.') => {}
+            _ => {
+                if !begun.is_empty() {
+                    begun.push(' ');
+                }
+                begun += line;
+                if line.ends_with(';') {
+                    instructions.push(std::mem::take(&mut begun));
+                }
+            }
         }
     }
     instructions
@@ -107,5 +117,7 @@ mod tests {
         assert_eq!(ptx(text), ["mov.u32 %r1, %tid.x;", "@%p1 bra L;", "ret;"]);
         let text = ".entry k()\n{\n\tnot.b32 %r1, %r2;\n\t{\n\tcall f;\n\t}\n\tret;\n}\n\texit;";
         assert_eq!(ptx(text), ["not.b32 %r1, %r2;", "call f;", "ret;"]);
+        let text = ".entry k()\n{\n\tmma.sync \n\t\t{%r1},\n\t\t{%r2};\n\t.loc 1 2 3\nL:\n\tret;\n}";
+        assert_eq!(ptx(text), ["mma.sync {%r1}, {%r2};", "ret;"]);
     }
 }

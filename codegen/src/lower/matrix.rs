@@ -62,11 +62,19 @@ pub struct Scaled<'c, 'a> {
     pub scales: [Registers<'c, 'a>; 2],
     /// Which byte of their words.
     pub bytes: [u32; 2],
+    /// Whether they may be the same in all lanes, constants even.
+    pub uniform: [bool; 2],
 }
 
 impl<'c, 'a> Lowering<'c, 'a, '_> {
     fn registers(&self, v: ir::Value) -> Result<Registers<'c, 'a>> {
         Ok(Registers { ty: self.kernel.ty(v), value: self.get(v)? })
+    }
+
+    /// Whether only one number is possible.
+    fn is_one_number(&self, v: ir::Value) -> bool {
+        let (min, max) = self.range(v);
+        min == max
     }
 
     /// A matrix product.
@@ -79,8 +87,9 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             Op::MfmaScaled { a, b, c, a_scale, b_scale, a_type, b_type, a_byte, b_byte, .. } => {
                 let [a, b, c] = [self.registers(a)?, self.registers(b)?, self.registers(c)?];
                 let scales = [self.registers(a_scale)?, self.registers(b_scale)?];
+                let uniform = [a_scale, b_scale].map(|v| self.uniform.holds(v) || self.is_one_number(v));
                 let (formats, factors, bytes) = ([a_type, b_type], [a, b], [a_byte, b_byte]);
-                self.backend.mfma_scaled(&self.lanes(), &Scaled { formats, factors, c, scales, bytes })
+                self.backend.mfma_scaled(&self.lanes(), &Scaled { formats, factors, c, scales, bytes, uniform })
             }
             _ => Err(format!("`{}` is no matrix product", op.def().name)),
         }

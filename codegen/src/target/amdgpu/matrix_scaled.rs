@@ -9,7 +9,7 @@ use melior::ir::{Type, Value, ValueLike};
 use super::Amdgpu;
 use super::lanes::dpp;
 use super::matrix::{call_mfma, fp8_wmma};
-use crate::lower::codes::{fp8, halves, no_sums};
+use crate::lower::codes::{Emitted, fp8, halves, no_sums};
 use crate::lower::emit::{Emitter, Result};
 use crate::lower::lanes::Lanes;
 use crate::lower::matrix::{Scaled, sums, word_vector};
@@ -38,14 +38,15 @@ impl Amdgpu {
     /// One product a block, from zero; its sums times 2^(a + b − 254) by `v_ldexp_f32`, added up.
     fn by_blocks<'c, 'a>(&self, at: &Lanes<'_, 'c, 'a>, p: &Scaled<'c, 'a>) -> Result<Value<'c, 'a>> {
         let e = at.e;
+        let emitted = Emitted { backend: self, e };
         let mut exponent = -254;
         let (mut factors, mut names) = (vec![], vec![]);
         for (format, registers) in p.formats.into_iter().zip(&p.factors) {
             let words = registers.words(e)?;
             let made = if self.chip.generation == Generation::Cdna3 {
-                halves(self, e, format, &words)?
+                halves(&emitted, format, &words)?
             } else {
-                let (like, made) = fp8(self, e, format, &words)?;
+                let (like, made) = fp8(&emitted, format, &words)?;
                 names.push(if like == Narrow::E4m3 { "fp8" } else { "bf8" });
                 made
             };
@@ -124,8 +125,12 @@ fn plus<'c, 'a>(e: &Emitter<'c, 'a>, pair: Value<'c, 'a>, n: i32) -> Result<Valu
 /// `v_mfma_scale_f32_16x16x128_f8f6f4`.
 fn native<'c, 'a>(e: &Emitter<'c, 'a>, p: &Scaled<'c, 'a>) -> Result<Value<'c, 'a>> {
     let [(a_format, a_words), (b_format, b_words)] = [format_of(p.formats[0])?, format_of(p.formats[1])?];
-    // The instruction takes scales out of vector registers alone, and LLVM takes two zeros for a product without scales.
-    let scale = |i: usize| e.asm("", "=v,0", &[p.scales[i].value], &[e.int(32)], false).map(|made| made[0]);
+    // The instruction takes scales out of vector registers alone, and LLVM takes two zeros for a product without scales. What
+    // differs between lanes is in a vector register and no constant; elsewhere a move hides what it is.
+    let scale = |i: usize| match p.uniform[i] {
+        true => e.asm("", "=v,0", &[p.scales[i].value], &[e.int(32)], false).map(|made| made[0]),
+        false => Ok(p.scales[i].value),
+    };
     let operands = [
         p.factors[0].value,
         p.factors[1].value,

@@ -10,7 +10,7 @@ use melior::ir::Value;
 
 use super::Nvptx;
 use super::matrix::{HALF, as_halves, call_mma, fp8_halves, half_mma};
-use crate::lower::codes::{Factors, bytes, halves};
+use crate::lower::codes::{Emitted, Factors, Words, bytes, halves};
 use crate::lower::emit::{Emitter, Result};
 use crate::lower::lanes::{Amount, Lanes};
 use crate::lower::matrix::{Scaled, sums};
@@ -70,10 +70,11 @@ impl Nvptx {
         let [a_scale, b_scale] = scales.map(|word| self.of_lane(at, word, row));
         let (a_scale, b_scale) = (a_scale?, b_scale?);
         let fp4 = p.formats == [Narrow::E2m1; 2];
+        let emitted = Emitted { backend: self, e };
         let mut factors = vec![];
         for (format, registers) in p.formats.into_iter().zip(&p.factors) {
             let words = registers.words(e)?;
-            factors.push(if fp4 { words } else { containers(self, e, format, &words)? });
+            factors.push(if fp4 { words } else { containers(&emitted, format, &words)? });
         }
         let (a, b) = (ByBlocks(&factors[0]), ByBlocks(&factors[1]));
         let [a_format, b_format] = p.formats;
@@ -112,6 +113,7 @@ impl Nvptx {
         scales: [Value<'c, 'a>; 2],
     ) -> Result<Vec<Value<'c, 'a>>> {
         let e = at.e;
+        let emitted = Emitted { backend: self, e };
         let (mut factors, mut exponent) = (vec![], 0);
         for (format, registers) in p.formats.into_iter().zip(&p.factors) {
             let words = registers.words(e)?;
@@ -119,7 +121,7 @@ impl Nvptx {
                 let pairs = words.iter().map(|w| fp8_halves(e, format, *w)).collect::<Result<Vec<_>>>()?;
                 factors.push(pairs.concat());
             } else {
-                let Factors { words, exponent: own } = halves(self, e, format, &words)?;
+                let Factors { words, exponent: own } = halves(&emitted, format, &words)?;
                 factors.push(as_halves(e, &words)?);
                 exponent += own;
             }
@@ -213,17 +215,9 @@ fn add_scaled<'c, 'a>(
 }
 
 /// Every code in a byte, where the instruction has it: fp4 in bits 2 to 5, fp6 in bits 0 to 5.
-fn containers<'c, 'a>(
-    backend: &Nvptx,
-    e: &Emitter<'c, 'a>,
-    format: Narrow,
-    packed: &[Value<'c, 'a>],
-) -> Result<Vec<Value<'c, 'a>>> {
-    let words = bytes(backend, e, format, packed)?;
-    if format != Narrow::E2m1 {
-        return Ok(words);
-    }
-    words.into_iter().map(|w| e.same("arith.shli", &[w, e.word(2)?])).collect()
+fn containers<T: Words>(w: &T, format: Narrow, packed: &[T::Word]) -> Result<Vec<T::Word>> {
+    let words = bytes(w, format, packed)?;
+    if format == Narrow::E2m1 { words.into_iter().map(|word| w.left(word, 2)).collect() } else { Ok(words) }
 }
 
 /// Which lane's registers are what, against the layouts and the instructions' own.
