@@ -3,6 +3,7 @@
 use lathe_dsl::ir::{self, Op, Scalar};
 use lathe_dsl::mma::{MmaShape, MmaType};
 use lathe_dsl::numerics::Narrow;
+use lathe_dsl::uniform::Span;
 use melior::ir::{Type, Value};
 
 use super::Lowering;
@@ -71,10 +72,10 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         Ok(Registers { ty: self.kernel.ty(v), value: self.get(v)? })
     }
 
-    /// Whether only one number is possible.
-    fn is_one_number(&self, v: ir::Value) -> bool {
+    /// Whether it is the same in all lanes, or just one number is possible.
+    fn may_be_constant(&self, v: ir::Value) -> bool {
         let (min, max) = self.range(v);
-        min == max
+        self.uniform.value(v) >= Span::of(self.kernel.wave) || min == max
     }
 
     /// A matrix product.
@@ -87,7 +88,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             Op::MfmaScaled { a, b, c, a_scale, b_scale, a_type, b_type, a_byte, b_byte, .. } => {
                 let [a, b, c] = [self.registers(a)?, self.registers(b)?, self.registers(c)?];
                 let scales = [self.registers(a_scale)?, self.registers(b_scale)?];
-                let uniform = [a_scale, b_scale].map(|v| self.uniform.holds(v) || self.is_one_number(v));
+                let uniform = [a_scale, b_scale].map(|v| self.may_be_constant(v));
                 let (formats, factors, bytes) = ([a_type, b_type], [a, b], [a_byte, b_byte]);
                 self.backend.mfma_scaled(&self.lanes(), &Scaled { formats, factors, c, scales, bytes, uniform })
             }
