@@ -66,8 +66,8 @@ pub use target::{Arch, Target};
 pub mod prelude {
     pub use crate::builder::matrix::formats::{E2m1, E2m3, E3m2, E4m3, E4m3Fnuz, E5m2, E5m2Fnuz};
     pub use crate::builder::matrix::{
-        Factor, Fragment, FragmentA, FragmentB, FragmentC, Matrix, MfmaScaled, Mma, MmaE4m3, NarrowFactor, Place,
-        Product, Role, Storage, roles,
+        Factor, Fragment, FragmentA, FragmentB, FragmentC, Matrix, MfmaScaled, Mma, MmaE4m3, NarrowFactor, Product,
+        Role, Storage, roles,
     };
     pub use crate::builder::{
         AtomicOptions, Buffer, Builder, Bytes, CopyOptions, Element, Global, GlobalPtr, Group, Grouped, Idx, Lds,

@@ -34,11 +34,11 @@ fn sums_are_exact_and_rounded_once() {
         for i in 0..n {
             let bits = 1 + next() % 50;
             let mut m = i128::from(next() & ((1 << bits.min(31)) - 1)) << (next() % 60);
-            if next() % 2 == 0 {
+            if next().is_multiple_of(2) {
                 m = -m;
             }
             whole.push(m);
-            if i > 0 && next() % 3 == 0 {
+            if i > 0 && next().is_multiple_of(3) {
                 let before = -whole[i as usize - 1];
                 whole[i as usize] = before;
             }
@@ -130,7 +130,7 @@ fn the_tensor_core_as_integers_have_it() {
             units.signum() * (units.abs() >> grain << grain)
         };
         let sum: i128 =
-            factors.iter().map(|((m, e), (n, f))| cut(i128::from(*m) * i128::from(*n) << (e + f))).sum::<i128>()
+            factors.iter().map(|((m, e), (n, f))| cut((i128::from(*m) * i128::from(*n)) << (e + f))).sum::<i128>()
                 + cut(i128::from(c) << (ce + 10));
         let length = 128 - sum.unsigned_abs().leading_zeros();
         let dropped = length.saturating_sub(24);
