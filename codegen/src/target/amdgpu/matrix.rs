@@ -208,7 +208,7 @@ mod tests {
     type Matrix = Vec<[i64; 32]>;
 
     fn matrices(seed: i64) -> (Matrix, Matrix) {
-        let number = |i: usize, j: usize, n: i64| ((i as i64 * 31 + j as i64 * 7 + n) * 2_654_435_761 >> 7) % 17 - 8;
+        let number = |i: usize, j: usize, n: i64| (i as i64 * 31 + j as i64 * 7 + n) * 2_654_435_761 / 128 % 17 - 8;
         let matrix = |rows: usize, n| (0..rows).map(|i| std::array::from_fn(|j| number(i, j, n))).collect();
         (matrix(16, seed), matrix(32, seed + 1000))
     }

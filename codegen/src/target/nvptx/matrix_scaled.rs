@@ -238,7 +238,7 @@ mod tests {
             let (g, t) = (lane / 4, lane % 4);
             for i in 0..8u32 {
                 let rows = [g, g | 8];
-                let columns = [2 * t, 2 * t | 1, 2 * t | 8, 2 * t | 9];
+                let columns = [2 * t, 2 * t + 1, 2 * t + 8, 2 * t + 9];
                 let place = (rows[i as usize / 2 % 2], columns[i as usize / 4 * 2 + i as usize % 2]);
                 assert_eq!(all.tiles.c.at(lane, i), place, "lane {lane} sum {i}");
             }
