@@ -264,6 +264,11 @@ fn what_a_product_costs_beside_its_products() {
         let n = cost(&product(target, MmaShape::new(16, 8, 32), e4m3, e4m3).unwrap(), target);
         assert!(n <= most, "{target}: {n}");
     }
+    // What is done to factors is done once for all products that have them in common.
+    let once = product(Target::GFX950, MmaShape::new(16, 8, 32), e4m3, e4m3).unwrap();
+    let line = once.lines().find(|l| l.contains("%d: ")).unwrap();
+    let twice = format!("{}\n{}", line.replace("%d:", "%d1:"), line.replace("%a2", "%d1"));
+    assert_eq!(cost(&once.replace(line, &twice), Target::GFX950), cost(&once, Target::GFX950));
     for (target, formats, most) in [
         (Target::GFX950, [Narrow::E2m1; 2], 2),
         (Target::GFX942, [Narrow::E2m1; 2], 256),
