@@ -61,7 +61,14 @@ fn results(device: &str, function: u32, x: &[f32], y: &[f32]) -> Vec<f32> {
 
 /// Holds the machine code's results against the CPU device's, which are within 1 ulp of the exact ones. `bound` is relative.
 fn compare(function: u32, x: &[f32], y: &[f32], bound: impl Fn(f64, f64) -> f64) {
-    let [exact, fast] = ["cpu", "gcn:gfx950"].map(|device| results(device, function, x, y));
+    let exact = results("cpu", function, x, y);
+    for target in lathe_runtime::gcn::targets() {
+        let fast = results(&format!("gcn:{target}"), function, x, y);
+        compare_one(&exact, &fast, x, y, &bound);
+    }
+}
+
+fn compare_one(exact: &[f32], fast: &[f32], x: &[f32], y: &[f32], bound: impl Fn(f64, f64) -> f64) {
     let mut differ = 0;
     for i in 0..N as usize {
         let (wanted, got) = (f64::from(exact[i]), f64::from(fast[i]));

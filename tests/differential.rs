@@ -145,16 +145,17 @@ fn run(engine: &Engine, case: u32, x: &[u32]) -> Vec<u32> {
 
 #[test]
 fn the_interpreter_and_the_amd_code_agree() {
-    let cpu = Engine::open("cpu:gfx950", None).unwrap();
-    let gcn = Engine::open("gcn:gfx950", None).unwrap();
-    for case in 0..CASES {
-        for seed in 0..3 {
-            let x = words(seed);
-            let (expected, got) = (run(&cpu, case, &x), run(&gcn, case, &x));
-            for (i, (e, g)) in expected.iter().zip(&got).enumerate() {
-                assert_eq!(e, g, "case {case} seed {seed} thread {i}: {e:#x} on cpu, {g:#x} on gcn");
+    for target in lathe_runtime::gcn::targets() {
+        let [cpu, gcn] = ["cpu", "gcn"].map(|kind| Engine::open(&format!("{kind}:{target}"), None).unwrap());
+        for case in 0..CASES {
+            for seed in 0..3 {
+                let x = words(seed);
+                let (expected, got) = (run(&cpu, case, &x), run(&gcn, case, &x));
+                for (i, (e, g)) in expected.iter().zip(&got).enumerate() {
+                    assert_eq!(e, g, "{target} case {case} seed {seed} thread {i}: {e:#x} on cpu, {g:#x} on gcn");
+                }
+                assert!(expected.iter().any(|w| *w != 0xDEAD_BEEF), "case {case} stores something");
             }
-            assert!(expected.iter().any(|w| *w != 0xDEAD_BEEF), "case {case} stores something");
         }
     }
 }

@@ -23,8 +23,9 @@ fn the_code_object_the_interpreter_and_plain_rust_agree() {
         let settings = [("ranks".to_owned(), ranks.to_string()), ("tokens".to_owned(), tokens.to_string())];
         let build = entry.build(&settings).unwrap();
         for seed in [0, 1, 2] {
-            for device in ["cpu", "gcn:gfx950"] {
-                let engine = Engine::open(device, Some(seed)).unwrap();
+            let machines = gcn::targets().map(|t| format!("gcn:{t}"));
+            for device in ["cpu", "cpu:gfx1201"].map(str::to_owned).into_iter().chain(machines) {
+                let engine = Engine::open(&device, Some(seed)).unwrap();
                 let report = build.run(&engine, seed).unwrap();
                 assert!(report.ok, "{device} ranks {ranks} tokens {tokens} seed {seed}: {:?}", report.checks);
                 assert_eq!(report.checks[0].max_abs_error, 0.0);
@@ -36,8 +37,7 @@ fn the_code_object_the_interpreter_and_plain_rust_agree() {
 #[test]
 fn every_golden_amd_object_uses_only_implemented_instructions() {
     let mut gaps = vec![];
-    // The chips that the device has a table for.
-    for target in Target::all().filter(|t| gcn::implemented_mnemonics(*t).is_ok()) {
+    for target in gcn::targets() {
         for (name, key) in GOLDEN {
             let used = mnemonics(&compiled(key, target)).unwrap();
             assert!(used.len() > 20, "{name} for {target} has a real kernel's variety");
@@ -48,6 +48,24 @@ fn every_golden_amd_object_uses_only_implemented_instructions() {
         println!("{target}: {} mnemonics implemented", gcn::implemented_mnemonics(target).unwrap().len());
     }
     assert!(gaps.is_empty(), "not implemented:\n{}", gaps.join("\n"));
+}
+
+/// The largest product that issue reports ask for: a block-scaled one, in a time that a test suite can spend.
+#[test]
+fn a_block_scaled_product_is_right_and_soon_done() {
+    let run = |device: &str, sizes: [(&str, u32); 3]| {
+        let settings = sizes.map(|(name, value)| (name.to_owned(), value.to_string()));
+        let build = Entry::find("gemm_mx").unwrap().build(&settings).unwrap();
+        let engine = Engine::open(device, Some(1)).unwrap();
+        let report = build.run(&engine, 1).unwrap();
+        assert!(report.ok, "{device} {sizes:?}: {:?}", report.checks);
+        report
+    };
+    for target in gcn::targets() {
+        run(&format!("gcn:{target}"), [("m", 33), ("n", 70), ("k", 160)]);
+    }
+    let report = run("gcn:gfx950", [("m", 256), ("n", 256), ("k", 1024)]);
+    println!("256 × 256 × 1024 on gcn:gfx950: {:?}", report.launch.time);
 }
 
 /// A compiled kernel with its input in memory, to be run again and again.
@@ -178,7 +196,7 @@ fn an_error_names_the_authors_line() {
         }
     }
     let place = format!("{}:{}:", file!(), LINE);
-    for device in ["cpu", "gcn:gfx950"] {
+    for device in ["cpu", "gcn:gfx950", "gcn:gfx942", "gcn:gfx1201"] {
         let Engine { device, jit } = Engine::open(device, None).unwrap();
         let compiled = jit.get(&Unwritten { n: 1 }, device.target()).unwrap();
         let y = DeviceBuffer::<u32>::uninit(&device, 64).unwrap();

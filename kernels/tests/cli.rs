@@ -398,11 +398,12 @@ fn bundles_are_built_and_listed() {
 fn what_was_bundled_launches() {
     let folder = Folder::new();
     let (keys, file) = (folder.file("keys", KEYS), folder.path("kernels.lathe"));
-    folder.json(&["bundle", "build", "-o", &file, "--keys", &keys, "--targets", "gfx950,cpu,cpu:sm_90", "--json"]);
+    let targets = "gfx950,gfx942,gfx1201,cpu,cpu:sm_90";
+    folder.json(&["bundle", "build", "-o", &file, "--keys", &keys, "--targets", targets, "--json"]);
     let key = MlaCombine { ranks: 2, tokens: 3 };
     let bytes = std::fs::read(&file).expect("a bundle");
     for bundle in [Bundle::open(&file).expect("a bundle"), Bundle::from_bytes(bytes).expect("a bundle")] {
-        for device in ["gcn:gfx950", "cpu", "cpu:sm_90"] {
+        for device in ["gcn:gfx950", "gcn:gfx942", "gcn:gfx1201", "cpu", "cpu:sm_90"] {
             let engine = Engine::open(device, Some(5)).expect("a device");
             let target = engine.device.target();
             let place = if device.starts_with("cpu") { Place::Cpu(target) } else { Place::Chip(target) };
@@ -489,7 +490,10 @@ fn doctor_tells_what_there_is_and_how_to_mend_the_rest() {
         report["findings"].as_array().unwrap().iter().find(|f| f["what"] == what).expect(what).clone()
     };
     let report = folder.json(&["doctor", "--json"]);
-    for what in ["llvm", "compile gfx950", "compile sm_90", "disk cache", "environment"] {
+    let compiled = ["gfx950", "gfx942", "gfx1201", "sm_90"].map(|t| format!("compile {t}"));
+    let executed = ["gfx950", "gfx942", "gfx1201"].map(|t| format!("run gcn:{t}"));
+    let others = ["llvm", "disk cache", "environment"].map(str::to_owned);
+    for what in compiled.iter().chain(&executed).chain(&others) {
         assert_eq!(find(&report, what)["state"], "ok", "{report}");
     }
     assert!(find(&report, "llvm")["version"].as_str().unwrap().starts_with("22."));

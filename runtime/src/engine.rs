@@ -27,7 +27,10 @@ fn known() -> String {
     let mut names = vec!["cpu".to_owned()];
     names.extend(Target::all().map(|t| format!("cpu:{t}")));
     #[cfg(feature = "jit")]
-    names.extend(["gcn:gfx950".to_owned(), "cuda".to_owned(), "cuda:NUMBER".to_owned()]);
+    {
+        names.extend(crate::gcn::targets().map(|t| format!("gcn:{t}")));
+        names.extend(["cuda".to_owned(), "cuda:NUMBER".to_owned()]);
+    }
     names.join(", ")
 }
 
@@ -52,7 +55,7 @@ fn open(name: &str, options: CpuOptions) -> Result<Opened, Error> {
     match kind {
         "cpu" => Ok(Opened::Interprets(Arc::new(Cpu::new(target, options)))),
         #[cfg(feature = "jit")]
-        "gcn" if chip.is_some() && target == Target::GFX950 => {
+        "gcn" if chip.is_some() && crate::gcn::targets().any(|t| t == target) => {
             Ok(Opened::Executes(Arc::new(Gcn::new(target, options.seed))))
         }
         _ => Err(unknown()),
@@ -61,9 +64,9 @@ fn open(name: &str, options: CpuOptions) -> Result<Opened, Error> {
 
 impl Engine {
     /// Opens a device by name: `cpu` (the interpreter, as gfx950), `cpu:CHIP` (the interpreter with that chip's wave width and
-    /// limits), `gcn:gfx950` (the AMD code object, executed instruction by instruction), `cuda` or `cuda:NUMBER` (an NVIDIA
-    /// GPU). `seed` orders workgroups and interleaves waves at random, the same way for the same seed; without one they run in
-    /// order.
+    /// limits), `gcn:CHIP` (the AMD code object for gfx950, gfx942 or gfx1201, executed instruction by instruction), `cuda` or
+    /// `cuda:NUMBER` (an NVIDIA GPU). `seed` orders workgroups and interleaves waves at random, the same way for the same seed;
+    /// without one they run in order.
     ///
     /// # Errors
     /// [`Error::UnknownDevice`], listing what there is; [`Error::NoDevice`] where this machine has none.

@@ -54,7 +54,7 @@ fn wrong_results_are_noticed_on_every_device() {
         ("(nan, 1.0) = 1.0", "wanted 1.0"),
         ("(1.0, 1.0) = nan", "wanted a NaN"),
     ] {
-        let places = ["cpu with waves of 64", "cpu with waves of 32", "gcn:gfx950"];
+        let places = ["cpu with waves of 64", "cpu with waves of 32", "gcn:gfx950", "gcn:gfx942", "gcn:gfx1201"];
         let found = failures(&add(run));
         assert_eq!(found.len(), places.len(), "{found:#?}");
         for place in places {
@@ -65,7 +65,10 @@ fn wrong_results_are_noticed_on_every_device() {
         }
     }
     fails(&add("(1.0, 2.0) = ~ 3.0000002 within 1 ulp"), &[]);
-    fails(&add("(1.0, 2.0) = ~ 3.0000005 within 1 ulp"), &["cpu with waves of 64", "cpu with waves of 32", "gcn"]);
+    fails(
+        &add("(1.0, 2.0) = ~ 3.0000005 within 1 ulp"),
+        &["cpu with waves of 64", "cpu with waves of 32", "gcn", "gcn", "gcn"],
+    );
     fails(&add("(1.0, 2.0) = ~ 3.0000005 within 1 ulp or 1e-6"), &[]);
     // Of an operation with a bound the CPU device's result is exact.
     let exp2 = |run: &str| format!("sig (f32) -> f32\n  %r: f32 = hw_exp2 %0\nyield %r\nrun {run}");
@@ -80,7 +83,7 @@ fn wrong_buffers_findings_and_faults_are_noticed() {
     fails(&run("  arg n = 0\n  expect y = each i"), &[]);
     fails(
         &run("  arg n = 0\n  expect y = each i == 3 ? 4 : i"),
-        &["16: cpu with waves of 64: y[3] is 3, wanted 4", "32: y[3]", "gcn"],
+        &["16: cpu with waves of 64: y[3] is 3, wanted 4", "32: y[3]", "gcn", "gcn", "gcn"],
     );
     fails(&run("  arg n = 0\n  expect y = each i + 1"), &["y[0] is 0", "y[", "58 more elements of y's 64 are wrong"]);
     let shifted = "  arg n = 1\n  expect y = each i < 63 ? i + 1 : 0\n";
@@ -88,7 +91,10 @@ fn wrong_buffers_findings_and_faults_are_noticed() {
     fails(&run(&format!("{shifted}  finding \"buffer `x`\"")), &[]);
     fails(&run("  arg n = 0\n  expect y = each i\n  finding \"buffer\""), &["no finding with `buffer`"]);
     fails(&run("  arg n = 0\n  fault \"zero\""), &["no fault, where one with `zero` is expected"]);
-    fails(&run("  arg n = 0\n  expect y = each i\n  fault gcn \"zero\""), &["gcn:gfx950, seed 0: no fault"]);
+    fails(
+        &run("  arg n = 0\n  expect y = each i\n  fault gcn \"zero\""),
+        &["gcn:gfx950, seed 0: no fault", "gcn:gfx942, seed 0: no fault", "gcn:gfx1201, seed 0: no fault"],
+    );
     fails(&run("  arg n = 0"), &["no `expect` for buffer `y`"]);
     fails(&run("  expect y = each i"), &["no `arg` for scalar `n`"]);
     fails(&run("  arg n = 0\n  expect z = each i"), &["no parameter `z`"]);
@@ -96,7 +102,10 @@ fn wrong_buffers_findings_and_faults_are_noticed() {
     let zero = "sig (u32, u32) -> u32\n  %r: u32 = div_floor %0, %1\nyield %r\n";
     fails(&format!("{zero}run (1, 0) fault \"division by zero\""), &[]);
     fails(&format!("{zero}run (1, 0) fault \"overflow\""), &["a fault without `overflow`"]);
-    fails(&format!("{zero}run (1, 0) = 0"), &["64: itself.kir:3:3: integer division by zero", "32: itself", "gcn"]);
+    fails(
+        &format!("{zero}run (1, 0) = 0"),
+        &["64: itself.kir:3:3: integer division by zero", "32: itself", "gcn", "gcn", "gcn"],
+    );
 }
 
 #[test]

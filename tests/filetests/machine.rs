@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, LazyLock};
 
+use lathe_dsl::Target;
 use lathe_dsl::artifact::Artifact;
 use lathe_dsl::ir::{Kernel, OpNumber, ParamKind, Scalar};
 use lathe_runtime::ArgBlock;
@@ -148,6 +149,11 @@ fn arguments(kernel: &Kernel, args: &[Arg], addresses: &[u64]) -> Vec<u8> {
         arguments[at as usize..][..size].copy_from_slice(&value.to_le_bytes()[..size]);
     }
     arguments
+}
+
+/// Whether code objects for a target can be run.
+pub fn executes(target: Target) -> bool {
+    gcn::targets().any(|t| t == target)
 }
 
 /// Runs a code object; the error's message, with the place in the test, if there is one.

@@ -105,11 +105,11 @@ impl<'a> Runner<'a> {
         }
         for Instance { wave, kernel } in &instances {
             let mut judge = None;
-            let mut artifact = None;
+            let mut artifacts = vec![];
             let mut on_gpu = None;
             for target in self.targets().into_iter().filter(|t| t.chip().wave == *wave) {
                 match self.compile(kernel, target, outcome) {
-                    Some(made) if target == Target::GFX950 => artifact = Some(made),
+                    Some(made) if machine::executes(target) => artifacts.push(made),
                     Some(made) if machine::gpu().is_ok_and(|gpu| gpu.target() == target) => on_gpu = Some(made),
                     Some(_) => {}
                     None => continue,
@@ -124,8 +124,8 @@ impl<'a> Runner<'a> {
             {
                 outcome.failures.push(failure);
             }
-            if let Some(artifact) = artifact.filter(|_| !self.section.skips(Place::Gcn)) {
-                self.run_gcn(kernel, &artifact, &prepared, outcome);
+            for artifact in artifacts.iter().filter(|_| !self.section.skips(Place::Gcn)) {
+                self.run_gcn(kernel, artifact, &prepared, outcome);
             }
             if let Some(artifact) = on_gpu.filter(|_| !self.section.skips(Place::Cuda)) {
                 self.run_cuda(kernel, &artifact, &prepared, outcome);

@@ -9,14 +9,11 @@ use lathe_dsl::Target;
 use lathe_dsl::numerics::MmaRounding;
 use lathe_runtime::device::{Cpu, CpuOptions};
 use lathe_runtime::jit::Interpreter;
-use lathe_runtime::{DeviceBuffer, Engine};
+use lathe_runtime::{DeviceBuffer, Engine, gcn};
 
 use crate::filetests::machine;
 use data::{Data, Problem};
 use kernel::{CASES, LENGTHS, Products, ProductsArgs, THREADS};
-
-/// Chips whose machine code `gcn` runs.
-const EXECUTED: [Target; 1] = [Target::GFX950];
 
 /// D of every group, as bits.
 fn run(engine: &Engine, key: Products, problem: &Problem) -> Vec<u32> {
@@ -107,7 +104,7 @@ fn the_chips_rounding_is_refused_for_other_fragments() {
 
 #[test]
 fn the_amd_code_multiplies() {
-    for target in EXECUTED {
+    for target in gcn::targets() {
         holds(&Engine::open(&format!("gcn:{target}"), None).expect("it opens"));
     }
 }

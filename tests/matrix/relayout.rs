@@ -5,7 +5,7 @@ use lathe_dsl::kernel::Dev;
 use lathe_dsl::prelude::*;
 use lathe_runtime::{DeviceBuffer, Engine};
 
-use super::EXECUTED;
+use crate::filetests::machine;
 
 build_key! {
     /// Multiplies a matrix, brought from the layout of sums into that of a factor, by the identity.
@@ -84,11 +84,11 @@ fn sums_become_factors() {
     for target in Target::all() {
         let cases: &[u32] = if target.chip().arch == lathe_dsl::Arch::Nvptx { &[2] } else { &[0, 1] };
         holds(&Engine::open(&format!("cpu:{target}"), None).expect("it opens"), cases);
-        if EXECUTED.contains(&target) {
+        if machine::executes(target) {
             holds(&Engine::open(&format!("gcn:{target}"), None).expect("it opens"), cases);
         }
     }
-    if crate::filetests::machine::gpu().is_ok() {
+    if machine::gpu().is_ok() {
         holds(&Engine::open("cuda", None).expect("there is a GPU"), &[2]);
     }
 }

@@ -3,6 +3,10 @@
 //! The text comes from libLLVM's disassembler, so its grammar is that of LLVM's AMDGPU instruction printer:
 //! `mnemonic operand, operand, … modifier modifier`.
 
+mod wait;
+
+use std::borrow::Cow;
+
 use crate::gcn::error::ErrorKind;
 use crate::gcn::isa::{Isa, Op};
 use crate::gcn::wait::WaitCounts;
@@ -11,6 +15,8 @@ use crate::gcn::wait::WaitCounts;
 pub(crate) const VCC: u16 = 106;
 pub(crate) const TTMP0: u16 = 108;
 pub(crate) const M0: u16 = 124;
+/// `null` of gfx12: reads as 0, takes any result. (Its encoding is 124 there, and that of `m0` 125.)
+pub(crate) const NULL: u16 = 125;
 pub(crate) const EXEC: u16 = 126;
 
 /// What an operand names.
@@ -119,6 +125,10 @@ pub enum Dpp {
     RowBcast31,
     /// Lane `n` of each row to the whole row.
     RowNewBcast(u8),
+    /// Lane i of a row reads lane `i ^ n` of it.
+    RowXmask(u8),
+    /// Lane i of eight reads lane `d[i]` of them.
+    Dpp8([u8; 8]),
 }
 
 /// SDWA selection of a part of a register.
@@ -190,6 +200,8 @@ pub struct Mods {
     pub omod: f32,
     /// `op_sel:[…]`, one bit an operand.
     pub op_sel: u8,
+    /// The last of them, where a 16-bit result has one: the high half is written.
+    pub op_sel_result: bool,
     /// `op_sel_hi:[…]`; all ones if absent.
     pub op_sel_hi: u8,
     /// `neg_lo:[…]`.
@@ -210,7 +222,9 @@ pub struct Mods {
     pub sdwa: Option<Sdwa>,
     /// `bitop3:` truth table.
     pub bitop3: u8,
-    /// Counts of `s_waitcnt`.
+    /// Matrix instructions: `cbsz:` and `blgp:`, formats of operands A and B, or broadcasts.
+    pub formats: [u8; 2],
+    /// Counts of wait instructions.
     pub wait: WaitCounts,
 }
 
@@ -227,6 +241,7 @@ impl Default for Mods {
             clamp: false,
             omod: 1.0,
             op_sel: 0,
+            op_sel_result: false,
             op_sel_hi: 0xFF,
             neg_lo: 0,
             neg_hi: 0,
@@ -237,6 +252,7 @@ impl Default for Mods {
             fetch_inactive: false,
             sdwa: None,
             bitop3: 0,
+            formats: [0; 2],
             wait: WaitCounts::default(),
         }
     }
@@ -255,16 +271,27 @@ pub struct Inst {
     pub args: Vec<Arg>,
     /// Modifiers.
     pub mods: Mods,
+    /// The load of LDS that a compare-and-store loop begins with.
+    pub begins_exchange: bool,
+    /// Second half of a dual instruction, which reads its operands before the first half writes.
+    pub second: Option<Box<Inst>>,
 }
 
-/// The mnemonic without the suffix that names its encoding.
-pub fn base_mnemonic(mnemonic: &str) -> &str {
+/// The mnemonic as the tables have it: without the suffix that names its encoding, and without the prefix that it has in
+/// pairs (`v_dual_add_f32`).
+pub fn base_mnemonic(mnemonic: &str) -> Cow<'_, str> {
+    if let Some(name) = mnemonic.strip_prefix(DUAL) {
+        return Cow::Owned(format!("v_{name}"));
+    }
     let mut m = mnemonic;
-    for suffix in ["_dpp", "_sdwa", "_e32", "_e64"] {
+    for suffix in ["_dpp8", "_dpp", "_sdwa", "_e32", "_e64"] {
         m = m.strip_suffix(suffix).unwrap_or(m);
     }
-    m
+    Cow::Borrowed(m)
 }
+
+/// What the mnemonics of both halves of a pair begin with.
+const DUAL: &str = "v_dual_";
 
 /// Parses one line of disassembly.
 ///
@@ -273,14 +300,33 @@ pub fn base_mnemonic(mnemonic: &str) -> &str {
 /// parse, [`ErrorKind::Unsupported`] for a form that is known not to be modelled.
 pub fn parse(isa: &Isa, text: &str, size: u32) -> Result<Inst, ErrorKind> {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let (mnemonic, rest) = text.split_once(' ').unwrap_or((&text, ""));
-    let Some(op) = isa.lookup(base_mnemonic(mnemonic)) else {
-        return Err(ErrorKind::UnknownInstruction(mnemonic.to_owned()));
+    if let Some((x, y)) = text.split_once(" :: ") {
+        if !(x.starts_with(DUAL) && y.starts_with(DUAL)) {
+            return Err(ErrorKind::Decode(format!("`{text}` is no pair")));
+        }
+        let (mut first, mut second) = (single(isa, x, size)?, single(isa, y, size)?);
+        for half in [&first, &second] {
+            half.op.check_pairable(half)?;
+        }
+        first.text.clone_from(&text);
+        second.text = text;
+        first.second = Some(Box::new(second));
+        return Ok(first);
+    }
+    single(isa, &text, size)
+}
+
+/// Parses an instruction that is no pair.
+fn single(isa: &Isa, text: &str, size: u32) -> Result<Inst, ErrorKind> {
+    let (mnemonic, rest) = text.split_once(' ').unwrap_or((text, ""));
+    let base = base_mnemonic(mnemonic);
+    let Some(op) = isa.lookup(&base) else {
+        return Err(isa.unknown(mnemonic, &base));
     };
     let mut args = Vec::new();
     let mut mods = Mods::default();
-    if mnemonic == "s_waitcnt" {
-        mods.wait = wait_counts(rest)?;
+    if let Some(counts) = wait::parse(mnemonic, rest)? {
+        mods.wait = counts;
     } else if op.is_plain() {
         // Takes at most a number that changes nothing here (`s_nop 7`, `s_sleep 1`), or a message.
     } else {
@@ -304,7 +350,11 @@ pub fn parse(isa: &Isa, text: &str, size: u32) -> Result<Inst, ErrorKind> {
             }
         }
     }
-    let inst = Inst { size, text: text.clone(), op, args, mods };
+    if mnemonic == "v_dual_cndmask_b32" && args.len() == 3 {
+        // A pair has no room for the mask register.
+        args.push(arg("vcc_lo")?);
+    }
+    let inst = Inst { size, text: text.to_owned(), op, args, mods, begins_exchange: false, second: None };
     op.check(&inst)?;
     Ok(inst)
 }
@@ -366,6 +416,8 @@ fn kind(token: &str) -> Result<Kind, ErrorKind> {
     let s = |first, count| Ok(Kind::S { first, count });
     match token {
         "off" => return Ok(Kind::Off),
+        // As wide as an operand may be.
+        "null" => return s(NULL, 2),
         "vcc" => return s(VCC, 2),
         "vcc_lo" => return s(VCC, 1),
         "vcc_hi" => return s(VCC + 1, 1),
@@ -439,30 +491,6 @@ fn registers(token: &str, prefix: &str) -> Option<(u16, u16)> {
     (n < 1024).then_some((n, 1))
 }
 
-fn wait_counts(text: &str) -> Result<WaitCounts, ErrorKind> {
-    let mut w = WaitCounts::default();
-    for part in text.split([' ', '&']).filter(|p| !p.is_empty()) {
-        let count = |name: &str| {
-            part.strip_prefix(name).and_then(|p| p.strip_prefix('(')).and_then(|p| p.strip_suffix(')')?.parse().ok())
-        };
-        if let Some(n) = count("vmcnt") {
-            w.vm = Some(n);
-        } else if let Some(n) = count("lgkmcnt") {
-            w.lgkm = Some(n);
-        } else if let Some(n) = count("expcnt") {
-            w.exp = Some(n);
-        } else if let Some(bits) = number(part) {
-            let bits = bits as u32;
-            w.vm = Some((bits & 0xF) | (bits >> 14 & 3) << 4);
-            w.exp = Some(bits >> 4 & 7);
-            w.lgkm = Some(bits >> 8 & 0xF);
-        } else {
-            return Err(ErrorKind::Decode(format!("wait count `{part}`")));
-        }
-    }
-    Ok(w)
-}
-
 fn number(text: &str) -> Option<i64> {
     if let Some(hex) = text.strip_prefix("-0x") {
         return i64::from_str_radix(hex, 16).ok().map(|n| -n);
@@ -487,6 +515,13 @@ fn bits(text: &str) -> Option<u8> {
     Some(out)
 }
 
+/// `[1,0,3,2]`: `N` lane numbers below `limit`.
+fn selectors<const N: usize>(text: &str, limit: u8) -> Option<[u8; N]> {
+    let body = text.strip_prefix('[')?.strip_suffix(']')?;
+    let all: Option<Vec<u8>> = body.split(',').map(|p| p.trim().parse().ok().filter(|n| *n < limit)).collect();
+    all?.try_into().ok()
+}
+
 fn sel(text: &str) -> Option<Sel> {
     Some(match text {
         "DWORD" => Sel::Dword,
@@ -508,7 +543,7 @@ fn modifier(m: &mut Mods, token: &str) -> Result<(), ErrorKind> {
             "lds" => m.lds = true,
             "sc0" | "glc" => m.sc0 = true,
             // Cache policy: every access here is coherent.
-            "sc1" | "nt" | "slc" | "dlc" => {}
+            "sc1" | "nt" | "slc" | "dlc" | "nv" => {}
             "clamp" => m.clamp = true,
             "row_mirror" => m.dpp = Some(Dpp::RowMirror),
             "row_half_mirror" => m.dpp = Some(Dpp::RowHalfMirror),
@@ -527,26 +562,20 @@ fn modifier(m: &mut Mods, token: &str) -> Result<(), ErrorKind> {
         "offset1" => m.offsets[1] = u32::from(small(255)?),
         "mul" => m.omod = if int()? == 4 { 4.0 } else { 2.0 },
         "div" => m.omod = 0.5,
-        "op_sel" => m.op_sel = bits(value).ok_or_else(wrong)?,
+        "op_sel" => {
+            m.op_sel = bits(value).ok_or_else(wrong)?;
+            m.op_sel_result = value.ends_with("1]");
+        }
         "op_sel_hi" => m.op_sel_hi = bits(value).ok_or_else(wrong)?,
         "neg_lo" => m.neg_lo = bits(value).ok_or_else(wrong)?,
         "neg_hi" => m.neg_hi = bits(value).ok_or_else(wrong)?,
-        "quad_perm" => {
-            let body = value.strip_prefix('[').and_then(|v| v.strip_suffix(']')).ok_or_else(wrong)?;
-            let mut q = [0u8; 4];
-            let parts: Vec<_> = body.split(',').collect();
-            if parts.len() != 4 {
-                return Err(wrong());
-            }
-            for (q, p) in q.iter_mut().zip(parts) {
-                *q = p.trim().parse().ok().filter(|q| *q < 4).ok_or_else(wrong)?;
-            }
-            m.dpp = Some(Dpp::QuadPerm(q));
-        }
+        "quad_perm" => m.dpp = Some(Dpp::QuadPerm(selectors(value, 4).ok_or_else(wrong)?)),
         "row_shl" => m.dpp = Some(Dpp::RowShl(small(15)?)),
         "row_shr" => m.dpp = Some(Dpp::RowShr(small(15)?)),
         "row_ror" => m.dpp = Some(Dpp::RowRor(small(15)?)),
-        "row_newbcast" => m.dpp = Some(Dpp::RowNewBcast(small(15)?)),
+        "row_newbcast" | "row_share" => m.dpp = Some(Dpp::RowNewBcast(small(15)?)),
+        "row_xmask" => m.dpp = Some(Dpp::RowXmask(small(15)?)),
+        "dpp8" => m.dpp = Some(Dpp::Dpp8(selectors(value, 8).ok_or_else(wrong)?)),
         "wave_shl" => m.dpp = Some(Dpp::WaveShl),
         "wave_rol" => m.dpp = Some(Dpp::WaveRol),
         "wave_shr" => m.dpp = Some(Dpp::WaveShr),
@@ -578,6 +607,11 @@ fn modifier(m: &mut Mods, token: &str) -> Result<(), ErrorKind> {
             s.src[usize::from(name == "src1_sel")] = sel(value).ok_or_else(wrong)?;
             m.sdwa = Some(s);
         }
+        "cbsz" => m.formats[0] = small(7)?,
+        "blgp" => m.formats[1] = small(7)?,
+        // Cache policy: every access here is coherent.
+        "scope" => {}
+        "th" => m.sc0 = value.split(['_', '|']).any(|word| word == "RETURN"),
         "bitop3" => m.bitop3 = int()?.try_into().map_err(|_| wrong())?,
         _ => return Err(ErrorKind::Unsupported(format!("modifier `{token}`"))),
     }

@@ -5,13 +5,19 @@ use std::fmt;
 /// Shorthand of this module tree.
 pub type Result<T, E = GcnError> = std::result::Result<T, E>;
 
-/// Counter of outstanding work that `s_waitcnt` waits on.
+/// Counter of outstanding work that wait instructions wait on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Counter {
     /// Vector memory.
     Vmcnt,
     /// LDS, scalar memory.
     Lgkmcnt,
+    /// Vector memory loads, on gfx12.
+    Loadcnt,
+    /// LDS, on gfx12.
+    Dscnt,
+    /// Scalar memory, on gfx12.
+    Kmcnt,
 }
 
 impl fmt::Display for Counter {
@@ -19,6 +25,9 @@ impl fmt::Display for Counter {
         f.write_str(match self {
             Self::Vmcnt => "vmcnt",
             Self::Lgkmcnt => "lgkmcnt",
+            Self::Loadcnt => "loadcnt",
+            Self::Dscnt => "dscnt",
+            Self::Kmcnt => "kmcnt",
         })
     }
 }
@@ -112,6 +121,14 @@ pub enum ErrorKind {
     /// An instruction without semantics here.
     #[error("instruction `{0}` is not implemented")]
     UnknownInstruction(String),
+    /// An instruction that is implemented, for other chips than this.
+    #[error("{chip} has no instruction `{mnemonic}`")]
+    NotOnChip {
+        /// The instruction.
+        mnemonic: String,
+        /// The chip.
+        chip: &'static str,
+    },
     /// An implemented instruction in a form without semantics here.
     #[error("unsupported form: {0}")]
     Unsupported(String),

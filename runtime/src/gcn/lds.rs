@@ -174,16 +174,17 @@ impl Lds {
         Ok(())
     }
 
-    /// Reads up to 16 bytes: values and undefined bits.
+    /// Reads up to 16 bytes: values and undefined bits. `access` is what other waves' accesses are checked against.
     pub(crate) fn read(
         &mut self,
         address: u64,
         size: u32,
+        access: LdsAccess,
         by: By,
         own: &Outstanding,
     ) -> Result<([u8; 16], [u8; 16]), ErrorKind> {
         let range = self.range(address, size)?;
-        self.order(range.clone(), LdsAccess::Read, by, own)?;
+        self.order(range.clone(), access, by, own)?;
         Ok(self.peek(range))
     }
 
@@ -285,7 +286,7 @@ mod tests {
 
         fn read(&mut self, wave: usize, address: u64) -> Result<(), ErrorKind> {
             let by = By { wave: wave as u32, seq: self.out[wave].issue_lds(), vm: false };
-            self.lds.read(address, 4, by, &self.out[wave]).map(drop)
+            self.lds.read(address, 4, LdsAccess::Read, by, &self.out[wave]).map(drop)
         }
 
         fn add(&mut self, wave: usize, address: u64) -> Result<(), ErrorKind> {

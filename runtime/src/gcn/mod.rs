@@ -43,6 +43,11 @@ pub use wait::WaitCounts;
 
 use lathe_dsl::target::Target;
 
+/// Chips whose code objects can be executed.
+pub fn targets() -> impl Iterator<Item = Target> {
+    Target::all().filter(|target| isa::chip::Chip::of(*target).is_some())
+}
+
 /// Mnemonics with semantics for a chip, sorted, without encoding suffixes (`_e32`, `_e64`, `_dpp`, `_sdwa`).
 ///
 /// # Errors
@@ -56,5 +61,5 @@ pub fn implemented_mnemonics(target: Target) -> Result<Vec<&'static str>> {
 /// # Errors
 /// [`ErrorKind::UnsupportedTarget`] for a chip without a table.
 pub fn is_implemented(target: Target, mnemonic: &str) -> Result<bool> {
-    Ok(isa::for_target(target)?.lookup(decode::base_mnemonic(mnemonic)).is_some())
+    Ok(isa::for_target(target)?.lookup(&decode::base_mnemonic(mnemonic)).is_some())
 }

@@ -267,7 +267,7 @@ mod tests {
     }
 
     fn wait(pc: u64, vm: Option<u32>, lgkm: Option<u32>) -> Event {
-        Event::Wait { pc, counts: WaitCounts { vm, lgkm, exp: None } }
+        Event::Wait { pc, counts: WaitCounts { vm, lgkm, ..WaitCounts::default() } }
     }
 
     fn used(op: u32) -> Event {

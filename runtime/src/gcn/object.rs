@@ -10,7 +10,8 @@ use serde::Deserialize;
 
 use crate::gcn::decode::{self, Inst, Kind};
 use crate::gcn::error::{ErrorKind, GcnError, Result};
-use crate::gcn::isa::{self, Isa};
+use crate::gcn::isa::chip::Family;
+use crate::gcn::isa::{self, Isa, Op, ds};
 use crate::gcn::memory::code_address;
 use crate::gcn::state::{Mode, Registers};
 
@@ -361,7 +362,28 @@ impl Program {
                 pc += size;
             }
         }
+        program.mark_exchanges();
         Ok(program)
+    }
+
+    /// Marks the loads of LDS that compare-and-store loops begin with: the next LDS instruction is such a store at the same
+    /// place. What they load is a guess that the store verifies.
+    fn mark_exchanges(&mut self) {
+        let mut load: Option<usize> = None;
+        for i in 0..self.insts.len() {
+            let Ok(inst) = &self.insts[i].inst else { continue };
+            let Op::Ds(row) = inst.op else { continue };
+            let begins = load.take().filter(|l| {
+                let loaded = self.insts[*l].inst.as_ref().ok();
+                loaded.is_some_and(|loaded| ds::is_exchange_of(row, inst, loaded))
+            });
+            if row.is_load() {
+                load = Some(i);
+            }
+            if let Some(Ok(first)) = begins.map(|l| &mut self.insts[l].inst) {
+                first.begins_exchange = true;
+            }
+        }
     }
 
     fn at(&self, pc: u64) -> Option<&Decoded> {
@@ -427,8 +449,8 @@ impl Kernel {
                 return fail(format!("{what}: descriptor says {in_descriptor}, metadata {in_metadata}"));
             }
         }
-        if m.lanes as usize != isa.lanes {
-            return fail(format!("wave of {} lanes on a chip with {}", m.lanes, isa.lanes));
+        if m.lanes as usize != isa.chip.lanes {
+            return fail(format!("wave of {} lanes on a chip with {}", m.lanes, isa.chip.lanes));
         }
         let registers = d.registers;
         let allocated = u32::from(registers.vgpr) + u32::from(registers.agpr);
@@ -440,7 +462,8 @@ impl Kernel {
         }
         for decoded in program.within(self) {
             let Ok(inst) = &decoded.inst else { continue };
-            for arg in &inst.args {
+            let second = inst.second.iter().flat_map(|second| &second.args);
+            for arg in inst.args.iter().chain(second) {
                 let (what, end, limit) = match arg.kind {
                     Kind::V { first, count } => ("VGPR", first + count, m.vgprs),
                     Kind::A { first, count } => ("AGPR", first + count, m.agprs),
@@ -473,19 +496,22 @@ impl Descriptor {
         let bit = |word: u32, n: u32| word >> n & 1 == 1;
         // Vector registers are given out in eights, arch registers first; the boundary is in fours.
         let total = ((rsrc1 & 0x3F) + 1) * 8;
-        let vgpr = ((rsrc3 & 0x3F) + 1) * 4;
+        let gfx12 = isa.chip.family == Family::Gfx12;
+        let vgpr = if gfx12 { total } else { ((rsrc3 & 0x3F) + 1) * 4 };
         if vgpr > total {
             return fail(format!("accumulation registers start at {vgpr} of {total}"));
         }
-        // In sixteens, encoded as twice the granule count minus one; the count includes VCC and its like.
-        let sgpr = ((rsrc1 >> 6 & 0xF) / 2 + 1) * 16;
+        // In sixteens, encoded as twice the granule count minus one; the count includes VCC and its like. On gfx12 every
+        // wave has all of them.
+        let sgpr = if gfx12 { u32::from(isa.chip.sgprs) } else { ((rsrc1 >> 6 & 0xF) / 2 + 1) * 16 };
         let mode = Mode {
             round32: (rsrc1 >> 12 & 3) as u8,
             round64: (rsrc1 >> 14 & 3) as u8,
             denorm32: (rsrc1 >> 16 & 3) as u8,
             denorm64: (rsrc1 >> 18 & 3) as u8,
-            dx10_clamp: bit(rsrc1, 21),
-            ieee: bit(rsrc1, 23),
+            // gfx12 has no such modes: it clamps NaN to 0 and takes signalling NaNs for NaNs.
+            dx10_clamp: gfx12 || bit(rsrc1, 21),
+            ieee: !gfx12 && bit(rsrc1, 23),
         };
         if mode.round32 != 0 || mode.round64 != 0 {
             return fail("a rounding mode other than nearest even".into());
@@ -493,8 +519,8 @@ impl Descriptor {
         if bit(rsrc2, 10) {
             return fail("workgroup info register".into());
         }
-        if bit(properties, 10) != (isa.lanes == 32) {
-            return fail(format!("wave size does not fit {}", isa.name));
+        if bit(properties, 10) != (isa.chip.lanes == 32) {
+            return fail(format!("wave size does not fit {}", isa.chip.name));
         }
         let descriptor = Self {
             lds: u32_at(0),
@@ -503,7 +529,7 @@ impl Descriptor {
             registers: Registers {
                 vgpr: vgpr.min(256) as u16,
                 agpr: (total - vgpr).min(256) as u16,
-                sgpr: sgpr.min(102) as u16,
+                sgpr: sgpr.min(u32::from(isa.chip.sgprs)) as u16,
             },
             mode,
             user_sgprs: rsrc2 >> 1 & 0x1F,

@@ -2,7 +2,9 @@
 
 use std::collections::VecDeque;
 
+use crate::gcn::decode::TTMP0;
 use crate::gcn::error::{ErrorKind, Fault, GcnError, Result, Site};
+use crate::gcn::isa::chip::Family;
 use crate::gcn::isa::{self, Context, Flow};
 use crate::gcn::lds::Lds;
 use crate::gcn::memory::{KERNARG_ADDRESS, Memory, Space};
@@ -195,8 +197,11 @@ pub fn launch(
                 stats.traces.extend(group.waves.into_iter().filter_map(|w| w.0.trace).map(|t| *t));
             } else {
                 // Everyone who is still running has arrived.
-                group.lds.barrier(group.waves.iter().map(|w| &w.0.outstanding));
-                group.waves.iter_mut().filter(|w| w.1 == Status::AtBarrier).for_each(|w| w.1 = Status::Ready);
+                group.lds.barrier(group.waves.iter().map(|w| w.0.arrived.as_ref().unwrap_or(&w.0.outstanding)));
+                for (wave, status) in group.waves.iter_mut().filter(|w| w.1 == Status::AtBarrier) {
+                    wave.arrived = None;
+                    *status = Status::Ready;
+                }
                 stats.barriers += 1;
             }
             continue;
@@ -268,14 +273,15 @@ fn start(
     arguments: &[u8],
     options: &Options,
 ) -> Result<Group> {
-    let lanes = object.isa.lanes;
+    let chip = object.isa.chip;
+    let lanes = chip.lanes;
     let d = &kernel.descriptor;
     let count = (threads as usize).div_ceil(lanes);
     let mut waves = Vec::with_capacity(count);
     for index in 0..count {
         let live = (threads as usize - index * lanes).min(lanes);
         let exec = u64::MAX >> (64 - live);
-        let mut wave = Wave::new(index as u32, lanes, d.registers, d.mode, d.scratch as usize, exec);
+        let mut wave = Wave::new(index as u32, chip, d.registers, d.mode, d.scratch as usize, exec);
         let mut ids = Lanes::UNDEFINED;
         for lane in 0..live {
             let t = (index * lanes + lane) as u32;
@@ -328,6 +334,14 @@ fn scalars(wave: &mut Wave, kernel: &Kernel, id: [u32; 3], arguments: &[u8]) -> 
     if u32::from(next) > d.user_sgprs {
         let what = format!("the descriptor asks for {next} user SGPRs but counts {}", d.user_sgprs);
         return Err(ErrorKind::Object(what).into());
+    }
+    if wave.chip.family == Family::Gfx12 {
+        // Trap registers hold the ids, whether the descriptor asks for them or not.
+        wave.set_scalar(TTMP0 + 9, 1, Scalar::known(u64::from(id[0])))?;
+        wave.set_scalar(TTMP0 + 7, 1, Scalar::known(u64::from(id[1]) | u64::from(id[2]) << 16))?;
+        // Bits 29:25 hold the number of the wave in its workgroup; the others are nobody's business.
+        let number = Scalar { v: u64::from(wave.index) << 25, u: !(0x1F << 25) & u64::from(u32::MAX) };
+        return wave.set_scalar(TTMP0 + 8, 1, number);
     }
     next = d.user_sgprs as u16;
     for (axis, present) in d.workgroup_id.into_iter().enumerate() {

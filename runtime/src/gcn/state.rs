@@ -3,8 +3,9 @@
 //! Every register bit has a shadow bit that is 1 while the bit is undefined. Instructions propagate the shadow;
 //! it is an error only where an undefined bit would change what the kernel does (see [`Sink`]).
 
-use crate::gcn::decode::{Arg, EXEC, Kind, M0, Special, TTMP0, VCC};
-use crate::gcn::error::{Counter, ErrorKind, Fault, Sink};
+use crate::gcn::decode::{Arg, EXEC, Kind, M0, NULL, Special, TTMP0, VCC};
+use crate::gcn::error::{ErrorKind, Fault, Sink};
+use crate::gcn::isa::chip::Chip;
 use crate::gcn::trace::{OpId, Trace};
 use crate::gcn::wait::{Outstanding, Seq, WaitCounts};
 
@@ -100,7 +101,8 @@ impl Default for Mode {
 struct Pending {
     vm: Seq,
     lds: Seq,
-    unordered: Seq,
+    flat: Seq,
+    scalar: Seq,
     issued_pc: u64,
     op: OpId,
 }
@@ -115,9 +117,9 @@ enum Touch {
 /// What completes an asynchronous write to registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Via {
-    /// `vmcnt`, in order.
+    /// The counter of vector memory, in order.
     Vm(Seq),
-    /// `lgkmcnt`, LDS, in order.
+    /// The counter of LDS, in order.
     Lds(Seq),
     /// FLAT: both counters, the LDS half without order.
     Flat(Seq, Seq),
@@ -127,6 +129,7 @@ pub(crate) enum Via {
 pub(crate) struct Wave {
     /// Number in its workgroup.
     pub(crate) index: u32,
+    pub(crate) chip: &'static Chip,
     /// Lanes of the chip.
     pub(crate) lanes: usize,
     pub(crate) pc: u64,
@@ -138,6 +141,8 @@ pub(crate) struct Wave {
     /// `s_set_gpr_idx_on` is in force.
     pub(crate) indexed: bool,
     pub(crate) outstanding: Outstanding,
+    /// It has signalled the barrier that it will wait for; what was complete then.
+    pub(crate) arrived: Option<Outstanding>,
     pub(crate) scratch: Scratch,
     pub(crate) trace: Option<Box<Trace>>,
     sgpr: [u32; 128],
@@ -173,6 +178,7 @@ pub(crate) fn scalar_name(index: u16) -> String {
         VCC => "vcc_lo".into(),
         i if i == VCC + 1 => "vcc_hi".into(),
         M0 => "m0".into(),
+        NULL => "null".into(),
         EXEC => "exec_lo".into(),
         i if i == EXEC + 1 => "exec_hi".into(),
         i if (TTMP0..M0).contains(&i) => format!("ttmp{}", i - TTMP0),
@@ -182,7 +188,15 @@ pub(crate) fn scalar_name(index: u16) -> String {
 
 impl Wave {
     /// A wave whose registers are all undefined and whose EXEC is `exec`.
-    pub(crate) fn new(index: u32, lanes: usize, registers: Registers, mode: Mode, scratch: usize, exec: u64) -> Self {
+    pub(crate) fn new(
+        index: u32,
+        chip: &'static Chip,
+        registers: Registers,
+        mode: Mode,
+        scratch: usize,
+        exec: u64,
+    ) -> Self {
+        let lanes = chip.lanes;
         let mut sgpr = [0; 128];
         let mut sgpr_u = [u32::MAX; 128];
         sgpr[usize::from(EXEC)] = exec as u32;
@@ -192,6 +206,7 @@ impl Wave {
         let file = |n: u16| vec![Lanes::UNDEFINED; usize::from(n)];
         Self {
             index,
+            chip,
             lanes,
             pc: 0,
             current_pc: 0,
@@ -200,6 +215,7 @@ impl Wave {
             mode,
             indexed: false,
             outstanding: Outstanding::default(),
+            arrived: None,
             scratch: Scratch { bytes: scratch, data: vec![0; scratch * lanes], undefined: vec![0xFF; scratch * lanes] },
             trace: None,
             sgpr,
@@ -215,14 +231,17 @@ impl Wave {
 
     /// Active lanes as a mask.
     pub(crate) fn exec(&self) -> u64 {
-        u64::from(self.sgpr[usize::from(EXEC)]) | u64::from(self.sgpr[usize::from(EXEC) + 1]) << 32
+        let all = u64::from(self.sgpr[usize::from(EXEC)]) | u64::from(self.sgpr[usize::from(EXEC) + 1]) << 32;
+        all & self.chip.all_lanes()
     }
 
     /// Sets EXEC.
     pub(crate) fn set_exec(&mut self, value: Scalar) -> Result<(), Fault> {
         self.check_exec_bits(value)?;
         self.sgpr[usize::from(EXEC)] = value.v as u32;
-        self.sgpr[usize::from(EXEC) + 1] = (value.v >> 32) as u32;
+        if self.lanes == 64 {
+            self.sgpr[usize::from(EXEC) + 1] = (value.v >> 32) as u32;
+        }
         Ok(())
     }
 
@@ -237,7 +256,7 @@ impl Wave {
     /// Applies `s_waitcnt`.
     pub(crate) fn wait(&mut self, counts: WaitCounts) {
         self.outstanding.wait(counts);
-        if self.outstanding.unordered.retired == self.outstanding.unordered.issued {
+        if self.outstanding.scalar.retired == self.outstanding.scalar.issued {
             self.any_sgpr_pending = false;
         }
     }
@@ -257,10 +276,10 @@ impl Wave {
         if let Some(trace) = &mut self.trace {
             trace.touch(p.op, self.current_pc);
         }
-        if self.any_sgpr_pending && p.unordered > self.outstanding.unordered.retired {
+        if self.any_sgpr_pending && p.scalar > self.outstanding.scalar.retired {
             let how = if touch == Touch::Read { "read" } else { "overwritten" };
             let register = scalar_name(index);
-            let counter = Counter::Lgkmcnt;
+            let counter = self.chip.scalar_counter();
             return Err(ErrorKind::UseBeforeWait { register, how, counter, issued: p.issued_pc }.into());
         }
         Ok(())
@@ -270,6 +289,9 @@ impl Wave {
     pub(crate) fn scalar(&mut self, first: u16, count: u16) -> Result<Scalar, Fault> {
         self.check_scalar_index(first, count)?;
         let mut out = Scalar::default();
+        if first == NULL {
+            return Ok(out);
+        }
         for i in 0..count.min(2) {
             self.touch_scalar(first + i, Touch::Read)?;
             out.v |= u64::from(self.sgpr[usize::from(first + i)]) << (32 * i);
@@ -281,6 +303,9 @@ impl Wave {
     /// Writes `count` (1 or 2) scalar registers.
     pub(crate) fn set_scalar(&mut self, first: u16, count: u16, value: Scalar) -> Result<(), Fault> {
         self.check_scalar_index(first, count)?;
+        if first == NULL {
+            return Ok(());
+        }
         for i in 0..count.min(2) {
             self.touch_scalar(first + i, Touch::Overwrite)?;
             self.put_scalar(first + i, (value.v >> (32 * i)) as u32, (value.u >> (32 * i)) as u32)?;
@@ -305,12 +330,18 @@ impl Wave {
         self.put_scalar(index, v, u)?;
         self.any_sgpr_pending = true;
         self.sgpr_pending[usize::from(index)] =
-            Pending { unordered: seq, issued_pc: self.current_pc, op, ..Pending::default() };
+            Pending { scalar: seq, issued_pc: self.current_pc, op, ..Pending::default() };
         Ok(())
     }
 
+    /// VCC, one bit a lane.
     pub(crate) fn vcc(&mut self) -> Result<Scalar, Fault> {
-        self.scalar(VCC, 2)
+        self.scalar(VCC, (self.lanes / 32) as u16)
+    }
+
+    /// An operand that holds one bit a lane.
+    pub(crate) fn mask_arg(&mut self, arg: &Arg) -> Result<Scalar, Fault> {
+        self.scalar_arg(arg, self.chip.mask_bits())
     }
 
     /// SCC, which must be defined to be read by `sink`.
@@ -381,12 +412,12 @@ impl Wave {
         // A load that completes after the pending one by the order of its counter may overwrite it.
         let vm_late = p.vm > self.outstanding.vm.retired && !matches!(via, Some(Via::Vm(_)));
         let lds_late = p.lds > self.outstanding.lds.retired && !matches!(via, Some(Via::Lds(_)));
-        let any_late = p.unordered > self.outstanding.unordered.retired;
+        let any_late = p.flat > self.outstanding.flat.retired;
         if vm_late || lds_late || any_late {
             let n = self.vgpr.len();
             let register = if slot < n { format!("v{slot}") } else { format!("a{}", slot - n) };
             let how = if touch == Touch::Read { "read" } else { "overwritten" };
-            let counter = if vm_late { Counter::Vmcnt } else { Counter::Lgkmcnt };
+            let counter = if vm_late { self.chip.vector_counter() } else { self.chip.lds_counter() };
             let kind = ErrorKind::UseBeforeWait { register, how, counter, issued: p.issued_pc };
             return Err(match self.exec() {
                 0 => kind.into(),
@@ -426,7 +457,7 @@ impl Wave {
             match via {
                 Via::Vm(s) => p.vm = s,
                 Via::Lds(s) => p.lds = s,
-                Via::Flat(vm, lgkm) => (p.vm, p.unordered) = (vm, lgkm),
+                Via::Flat(vm, lds) => (p.vm, p.flat) = (vm, lds),
             }
             self.pending[slot] = p;
         }

@@ -5,19 +5,32 @@
 //!   FLAT), which complete in any order. So only `lgkmcnt(0)` covers a scalar load, while `lgkmcnt(n)` covers all but
 //!   the last n LDS operations.
 //! * `expcnt` covers exports only on these chips: memory instructions read their data registers at issue.
+//!
+//! gfx12 splits them: `loadcnt` is vmcnt of loads, `storecnt` of stores, `dscnt` is lgkmcnt of LDS operations, `kmcnt` of
+//! scalar loads; texture counters count nothing here.
 
 /// Order number of an asynchronous operation within its class; the first one is 1, 0 stands for none.
 pub(crate) type Seq = u32;
 
-/// What one `s_waitcnt` asks for; `None` leaves a counter alone.
+/// What one wait instruction asks for; `None` leaves a counter alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WaitCounts {
-    /// At most so many vector memory operations may be outstanding.
+    /// At most so many vector memory operations may be outstanding; on gfx12, loads (`loadcnt`).
     pub vm: Option<u32>,
     /// At most so many LDS and scalar memory operations may be outstanding.
     pub lgkm: Option<u32>,
+    /// At most so many LDS operations (`dscnt`).
+    pub ds: Option<u32>,
+    /// At most so many scalar memory operations (`kmcnt`).
+    pub km: Option<u32>,
     /// Exports; has no effect in compute kernels.
     pub exp: Option<u32>,
+}
+
+impl WaitCounts {
+    /// Waits for everything.
+    #[cfg(test)]
+    pub(crate) const ALL: Self = Self { vm: Some(0), lgkm: Some(0), ds: None, km: None, exp: None };
 }
 
 /// Operations of one class: `retired <= issued`.
@@ -41,8 +54,10 @@ pub(crate) struct Outstanding {
     pub(crate) vm: Class,
     /// LDS.
     pub(crate) lds: Class,
-    /// Scalar loads and FLAT: no order.
-    pub(crate) unordered: Class,
+    /// LDS half of FLAT: no order.
+    pub(crate) flat: Class,
+    /// Scalar loads: no order.
+    pub(crate) scalar: Class,
 }
 
 impl Outstanding {
@@ -54,8 +69,12 @@ impl Outstanding {
         self.lds.issue()
     }
 
-    pub(crate) fn issue_unordered(&mut self) -> Seq {
-        self.unordered.issue()
+    pub(crate) fn issue_flat(&mut self) -> Seq {
+        self.flat.issue()
+    }
+
+    pub(crate) fn issue_scalar(&mut self) -> Seq {
+        self.scalar.issue()
     }
 
     /// Applies a wait: moves `retired` to what is certain after it.
@@ -63,12 +82,15 @@ impl Outstanding {
         if let Some(n) = counts.vm {
             self.vm.retired = self.vm.retired.max(self.vm.issued.saturating_sub(n));
         }
-        if let Some(n) = counts.lgkm {
+        if let Some(n) = counts.lgkm.or(counts.ds) {
             // At most n outstanding in all, so at most the n last LDS operations, scalar loads or not.
             self.lds.retired = self.lds.retired.max(self.lds.issued.saturating_sub(n));
             if n == 0 {
-                self.unordered.retired = self.unordered.issued;
+                self.flat.retired = self.flat.issued;
             }
+        }
+        if counts.lgkm.or(counts.km) == Some(0) {
+            self.scalar.retired = self.scalar.issued;
         }
     }
 }
@@ -95,12 +117,22 @@ mod tests {
     #[test]
     fn only_zero_covers_scalar_loads() {
         let mut o = Outstanding::default();
-        let first = o.issue_unordered();
-        o.issue_unordered();
+        let first = o.issue_scalar();
+        o.issue_scalar();
         o.wait(lgkm(1));
-        assert!(first > o.unordered.retired, "either of the two may be the one that returned");
+        assert!(first > o.scalar.retired, "either of the two may be the one that returned");
         o.wait(lgkm(0));
-        assert_eq!(o.unordered.retired, 2);
+        assert_eq!(o.scalar.retired, 2);
+    }
+
+    #[test]
+    fn split_counters_cover_their_own_kind_only() {
+        let mut o = Outstanding::default();
+        let (lds, flat, scalar) = (o.issue_lds(), o.issue_flat(), o.issue_scalar());
+        o.wait(WaitCounts { ds: Some(0), ..WaitCounts::default() });
+        assert!(lds <= o.lds.retired && flat <= o.flat.retired && scalar > o.scalar.retired);
+        o.wait(WaitCounts { km: Some(0), ..WaitCounts::default() });
+        assert_eq!(scalar, o.scalar.retired);
     }
 
     #[test]
@@ -108,9 +140,9 @@ mod tests {
         let mut o = Outstanding::default();
         let first = o.issue_lds();
         let second = o.issue_lds();
-        let scalar = o.issue_unordered();
+        let scalar = o.issue_scalar();
         o.wait(lgkm(1));
         // One of second and the scalar load may be outstanding, so neither is safe.
-        assert!(first <= o.lds.retired && second > o.lds.retired && scalar > o.unordered.retired);
+        assert!(first <= o.lds.retired && second > o.lds.retired && scalar > o.scalar.retired);
     }
 }

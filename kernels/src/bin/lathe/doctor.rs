@@ -5,9 +5,11 @@ use std::time::Instant;
 
 use lathe_dsl::Target;
 use lathe_kernels::registry::KERNELS;
+use lathe_runtime::Engine;
 use lathe_runtime::cache::{CacheMode, CacheOptions, DiskCache};
 use lathe_runtime::drivers::{self, Driver, NoDriver};
 use lathe_runtime::env::{ALL, CACHE_DIR};
+use lathe_runtime::gcn;
 use lathe_runtime::jit::{Jit, Llvm};
 use serde::Serialize;
 
@@ -25,7 +27,7 @@ pub struct Doctor {
 /// One thing that was looked at.
 #[derive(Serialize)]
 struct Finding {
-    what: &'static str,
+    what: String,
     state: State,
     /// What was found, in a line.
     found: String,
@@ -48,8 +50,8 @@ enum State {
 }
 
 impl Finding {
-    fn new(what: &'static str, state: State, found: impl Into<String>) -> Self {
-        Self { what, state, found: found.into(), mend: None, details: serde_json::Map::new() }
+    fn new(what: impl Into<String>, state: State, found: impl Into<String>) -> Self {
+        Self { what: what.into(), state, found: found.into(), mend: None, details: serde_json::Map::new() }
     }
 
     fn mend(self, mend: impl Into<String>) -> Self {
@@ -66,6 +68,7 @@ impl Doctor {
     pub fn execute(&self) -> Result<(), Failure> {
         let mut findings = vec![llvm()];
         findings.extend(Target::all().map(compiler));
+        findings.extend(gcn::targets().map(executor));
         findings.push(driver("cuda driver", drivers::cuda(), cuda_version, CUDA_MEND));
         findings.push(driver("hip runtime", drivers::hip(), i32::to_string, HIP_MEND));
         findings.push(cache());
@@ -97,11 +100,7 @@ fn llvm() -> Finding {
 
 /// Compiles a real kernel, which takes MLIR, LLVM and, for AMD, lld.
 fn compiler(target: Target) -> Finding {
-    let what = match target.chip().name {
-        "gfx950" => "compile gfx950",
-        "sm_90" => "compile sm_90",
-        _ => "compile",
-    };
+    let what = format!("compile {target}");
     let Some(kernel) = KERNELS.first() else { return Finding::new(what, State::Missing, "there is no kernel") };
     let start = Instant::now();
     let compiled = kernel
@@ -117,6 +116,27 @@ fn compiler(target: Target) -> Finding {
         }
         Err(e) => Finding::new(what, State::Bad, e.split_whitespace().collect::<Vec<_>>().join(" "))
             .mend("sudo apt-get install --reinstall libllvm22"),
+    }
+}
+
+/// Runs a real kernel on the device `gcn` and checks its results.
+fn executor(target: Target) -> Finding {
+    let what = format!("run gcn:{target}");
+    let Some(kernel) = KERNELS.first() else { return Finding::new(what, State::Missing, "there is no kernel") };
+    let start = Instant::now();
+    let engine = Engine::open(&format!("gcn:{target}"), None).map_err(|e| e.to_string());
+    let report = engine.and_then(|engine| {
+        let build = kernel.build(&[]).map_err(|e| e.to_string())?;
+        build.run(&engine, 0).map_err(|e| e.to_string())
+    });
+    let ms = start.elapsed().as_secs_f64() * 1e3;
+    match report {
+        Ok(report) if report.ok => {
+            let found = format!("`{}`: compiled, run and checked in {ms:.0} ms", kernel.name);
+            Finding::new(what, State::Ok, found).detail("ms", ms)
+        }
+        Ok(_) => Finding::new(what, State::Bad, format!("`{}`: wrong results", kernel.name)),
+        Err(e) => Finding::new(what, State::Bad, e.split_whitespace().collect::<Vec<_>>().join(" ")),
     }
 }
 

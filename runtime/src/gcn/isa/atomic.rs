@@ -1,6 +1,7 @@
 //! What read-modify-write operations compute, in global memory and in LDS alike.
 
 use crate::gcn::isa::float;
+use crate::gcn::state::Mode;
 
 /// Read-modify-write operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,6 +39,10 @@ pub enum Atomic {
     MinFloat,
     /// Likewise if it compares greater.
     MaxFloat,
+    /// f32 minimum as gfx12 has it: a NaN loses, −0 < +0.
+    MinNum,
+    /// Likewise the maximum.
+    MaxNum,
     /// Two f16 sums.
     AddF16Pair,
     /// Two bf16 sums.
@@ -75,6 +80,10 @@ impl Atomic {
             Self::AddFloat => float::result64(float(old) + float(data), &[old, data]),
             Self::MinFloat => choose(float(data) < float(old)),
             Self::MaxFloat => choose(float(data) > float(old)),
+            Self::MinNum | Self::MaxNum => {
+                let mode = Mode { ieee: false, ..Mode::default() };
+                u64::from(float::select32(data as u32, old as u32, self == Self::MaxNum, mode))
+            }
             Self::AddF16Pair => pair(old, data, |a, b| {
                 let sum = half::f16::from_bits(a).to_f64() + half::f16::from_bits(b).to_f64();
                 float::result16(float::round16(sum), &[a, b])
@@ -111,6 +120,15 @@ mod tests {
         assert_eq!(f32s(Atomic::MinFloat, 0.0, -0.0), 0);
         assert_eq!(f32s(Atomic::MaxFloat, -0.0, 0.0), 0x8000_0000);
         assert_eq!(f32s(Atomic::MaxFloat, f32::NEG_INFINITY, -1.0), (-1f32).to_bits());
+    }
+
+    #[test]
+    fn number_extrema_lose_nans_and_order_zeros() {
+        let nan = f32::from_bits(float::NAN32);
+        assert_eq!(f32s(Atomic::MinNum, nan, 2.0), 2f32.to_bits());
+        assert_eq!(f32s(Atomic::MaxNum, 2.0, nan), 2f32.to_bits());
+        assert_eq!(f32s(Atomic::MinNum, 0.0, -0.0), 0x8000_0000);
+        assert_eq!(f32s(Atomic::MaxNum, -0.0, 0.0), 0);
     }
 
     #[test]

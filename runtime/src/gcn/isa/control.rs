@@ -2,6 +2,7 @@
 
 use crate::gcn::decode::{Inst, Kind, M0};
 use crate::gcn::error::{ErrorKind, Fault, Sink, unsupported};
+use crate::gcn::isa::chip::Family;
 use crate::gcn::isa::{Context, Flow};
 use crate::gcn::state::{Scalar, scalar_range};
 use crate::gcn::trace::Event;
@@ -32,7 +33,11 @@ pub enum Control {
     Trap,
     /// Workgroup barrier.
     Barrier,
-    /// `s_waitcnt`.
+    /// Its first half: this wave has arrived.
+    Signal,
+    /// Its second half: all have.
+    BarrierWait,
+    /// `s_waitcnt` and its like.
     Wait,
     /// Relative branch.
     Branch(Branch),
@@ -59,10 +64,52 @@ pub enum Control {
 }
 
 use Control::{
-    Barrier, Call, End, GetPc, GetReg, Hint, Index, IndexMode, IndexOff, IndexOn, SetPc, SetReg, Sleep, SwapPc, Trap,
-    Wait,
+    Barrier, BarrierWait, Call, End, GetPc, GetReg, Hint, Index, IndexMode, IndexOff, IndexOn, SetPc, SetReg, Signal,
+    Sleep, SwapPc, Trap, Wait,
 };
 
+/// What gfx9 alone has.
+pub(crate) static GFX9: &[(&str, Control)] = &[
+    ("s_dcache_wb", Hint),
+    ("s_dcache_inv_vol", Hint),
+    ("s_dcache_wb_vol", Hint),
+    // Cache maintenance: memory here has one coherent copy.
+    ("buffer_wbl2", Hint),
+    ("buffer_inv", Hint),
+    ("s_barrier", Barrier),
+    ("s_waitcnt", Wait),
+    ("s_set_gpr_idx_on", IndexOn),
+    ("s_set_gpr_idx_off", IndexOff),
+    ("s_set_gpr_idx_idx", Index),
+    ("s_set_gpr_idx_mode", IndexMode),
+];
+
+/// What gfx12 alone has.
+pub(crate) static GFX12: &[(&str, Control)] = &[
+    // Of interest for speed only: hazards are interlocked, or not modelled.
+    ("s_delay_alu", Hint),
+    ("s_wait_alu", Hint),
+    ("s_wait_idle", Hint),
+    ("s_clause", Hint),
+    ("s_sendmsg", Hint),
+    ("s_code_end", Trap),
+    ("global_inv", Hint),
+    ("global_wb", Hint),
+    ("global_wbinv", Hint),
+    ("s_barrier_signal", Signal),
+    ("s_barrier_wait", BarrierWait),
+    ("s_wait_loadcnt", Wait),
+    ("s_wait_storecnt", Wait),
+    ("s_wait_samplecnt", Wait),
+    ("s_wait_bvhcnt", Wait),
+    ("s_wait_expcnt", Wait),
+    ("s_wait_dscnt", Wait),
+    ("s_wait_kmcnt", Wait),
+    ("s_wait_loadcnt_dscnt", Wait),
+    ("s_wait_storecnt_dscnt", Wait),
+];
+
+/// What all have.
 pub(crate) static TABLE: &[(&str, Control)] = &[
     ("s_nop", Hint),
     ("s_setprio", Hint),
@@ -70,16 +117,8 @@ pub(crate) static TABLE: &[(&str, Control)] = &[
     ("s_trap", Trap),
     ("s_icache_inv", Hint),
     ("s_dcache_inv", Hint),
-    ("s_dcache_wb", Hint),
-    ("s_dcache_inv_vol", Hint),
-    ("s_dcache_wb_vol", Hint),
-    // Cache maintenance: memory here has one coherent copy.
-    ("buffer_wbl2", Hint),
-    ("buffer_inv", Hint),
     ("s_sleep", Sleep),
     ("s_endpgm", End),
-    ("s_barrier", Barrier),
-    ("s_waitcnt", Wait),
     ("s_branch", Control::Branch(Branch::Always)),
     ("s_cbranch_scc0", Control::Branch(Branch::Scc(false))),
     ("s_cbranch_scc1", Control::Branch(Branch::Scc(true))),
@@ -94,10 +133,6 @@ pub(crate) static TABLE: &[(&str, Control)] = &[
     ("s_getreg_b32", GetReg),
     ("s_setreg_b32", SetReg),
     ("s_setreg_imm32_b32", SetReg),
-    ("s_set_gpr_idx_on", IndexOn),
-    ("s_set_gpr_idx_off", IndexOff),
-    ("s_set_gpr_idx_idx", Index),
-    ("s_set_gpr_idx_mode", IndexMode),
 ];
 
 impl Control {
@@ -108,9 +143,26 @@ impl Control {
     pub(crate) fn operands(self) -> (usize, usize) {
         match self {
             Hint | Sleep | End | Trap | Barrier | Wait | IndexOff => (0, 0),
-            Self::Branch(_) | GetPc | SetPc | Index | IndexMode => (1, 1),
+            Self::Branch(_) | GetPc | SetPc | Index | IndexMode | Signal | BarrierWait => (1, 1),
             SwapPc | Call | GetReg | SetReg | IndexOn => (2, 2),
         }
+    }
+}
+
+/// The wave has arrived at the workgroup's barrier.
+fn arrive(cx: &mut Context<'_, '_>) {
+    let pc = cx.wave.current_pc;
+    if let Some(trace) = &mut cx.wave.trace {
+        trace.events.push(Event::Barrier { pc });
+    }
+    cx.wave.arrived = Some(cx.wave.outstanding);
+}
+
+/// Checks that the operand names the workgroup's own barrier, number −1.
+fn workgroup_barrier(inst: &Inst) -> Result<(), Fault> {
+    match inst.args[0].kind {
+        Kind::Int(-1) | Kind::Literal(0xFFFF | u32::MAX) => Ok(()),
+        _ => unsupported(format!("named barrier in `{}`", inst.text)),
     }
 }
 
@@ -126,6 +178,8 @@ fn target(cx: &Context<'_, '_>, inst: &Inst, operand: usize) -> Result<u64, Faul
 
 /// Fields of the MODE register: first bit, bits.
 const MODE_DEFINED: u32 = 0x3FF;
+/// Those that gfx12 has too.
+const ROUND_AND_DENORM: u32 = 0xFF;
 
 fn mode_bits(cx: &Context<'_, '_>) -> u32 {
     let m = cx.wave.mode;
@@ -139,7 +193,9 @@ fn mode_bits(cx: &Context<'_, '_>) -> u32 {
 
 fn mode_field(kind: &Kind) -> Result<(u32, u32), Fault> {
     match kind {
-        Kind::HwReg { id, offset, size } if id == "HW_REG_MODE" && *size >= 1 && offset + size <= 32 => {
+        Kind::HwReg { id, offset, size }
+            if matches!(id.as_str(), "HW_REG_MODE" | "HW_REG_WAVE_MODE") && *size >= 1 && offset + size <= 32 =>
+        {
             Ok((*offset, *size))
         }
         Kind::HwReg { id, offset, size } => unsupported(format!("hardware register {id}, bits {offset}+{size}")),
@@ -156,11 +212,23 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, op: Control, inst: &Inst) -> Result
         End => Ok(Flow::End),
         Trap => Err(ErrorKind::Trap(inst.text.clone()).into()),
         Barrier => {
-            let pc = cx.wave.current_pc;
-            if let Some(trace) = &mut cx.wave.trace {
-                trace.events.push(Event::Barrier { pc });
-            }
+            arrive(cx);
             Ok(Flow::Barrier)
+        }
+        Signal => {
+            workgroup_barrier(inst)?;
+            if cx.wave.arrived.is_some() {
+                return Err(ErrorKind::Trap("a second signal to the barrier before the wait".into()).into());
+            }
+            arrive(cx);
+            Ok(Flow::Next)
+        }
+        BarrierWait => {
+            workgroup_barrier(inst)?;
+            match cx.wave.arrived {
+                Some(_) => Ok(Flow::Barrier),
+                None => Err(ErrorKind::Trap("a wait for the barrier without a signal to it".into()).into()),
+            }
         }
         Wait => {
             let pc = cx.wave.current_pc;
@@ -223,8 +291,10 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, op: Control, inst: &Inst) -> Result
             let value = s.defined(|| "the new mode".into(), Sink::Control)? as u32;
             let mask = (((1u64 << size) - 1) << offset) as u32;
             let bits = mode_bits(cx) & !mask | value << offset & mask;
-            if bits & !MODE_DEFINED != 0 {
-                return unsupported(format!("MODE bits {:#x}", bits & !MODE_DEFINED));
+            let defined = if cx.wave.chip.family == Family::Gfx12 { ROUND_AND_DENORM } else { MODE_DEFINED };
+            let fixed = mode_bits(cx) & MODE_DEFINED & !defined;
+            if bits & !defined != fixed {
+                return unsupported(format!("MODE bits {:#x}", bits & !defined));
             }
             let m = &mut cx.wave.mode;
             m.round32 = (bits & 3) as u8;

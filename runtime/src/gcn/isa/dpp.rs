@@ -22,6 +22,8 @@ fn source(dpp: Dpp, lane: usize, lanes: usize) -> Option<usize> {
         Dpp::RowBcast15 => row.checked_sub(1),
         Dpp::RowBcast31 => (lane & !31).checked_sub(1),
         Dpp::RowNewBcast(n) => Some(row + usize::from(n)),
+        Dpp::RowXmask(n) => in_row(at ^ usize::from(n)),
+        Dpp::Dpp8(d) => Some((lane & !7) + usize::from(d[lane & 7])),
     }
 }
 
@@ -32,7 +34,7 @@ pub(crate) fn permute(dpp: Dpp, mods: &Mods, operand: &mut Wide, exec: u64, lane
     for lane in 0..LANES {
         let enabled =
             lane < lanes && mods.row_mask >> (lane / 16) & 1 == 1 && mods.bank_mask >> (lane / 4 % 4) & 1 == 1;
-        let from = source(dpp, lane, lanes).filter(|from| exec >> from & 1 == 1);
+        let from = source(dpp, lane, lanes).filter(|from| mods.fetch_inactive || exec >> from & 1 == 1);
         match from {
             Some(from) => {
                 operand.v[lane] = old.v[from];
@@ -43,7 +45,8 @@ pub(crate) fn permute(dpp: Dpp, mods: &Mods, operand: &mut Wide, exec: u64, lane
                 operand.u[lane] = 0;
             }
         }
-        if enabled && (from.is_some() || mods.bound_ctrl) {
+        // The form of eight has no such bit: what it cannot read is 0.
+        if enabled && (from.is_some() || mods.bound_ctrl || matches!(dpp, Dpp::Dpp8(_))) {
             write |= 1 << lane;
         }
     }
@@ -127,6 +130,8 @@ mod tests {
         let (v, w) = apply(Dpp::RowBcast31, Mods::default(), all);
         assert_eq!((v[32], v[63], w), (31, 31, 0xFFFF_FFFF_0000_0000));
         assert_eq!(apply(Dpp::RowNewBcast(3), Mods::default(), all).0[20], 19);
+        assert_eq!(apply(Dpp::RowXmask(5), Mods::default(), all).0[16..18], [21, 20]);
+        assert_eq!(apply(Dpp::Dpp8([7, 6, 5, 4, 3, 2, 1, 0]), Mods::default(), all).0[8..10], [15, 14]);
         assert_eq!(apply(Dpp::WaveShl, Mods::default(), all).1, all >> 1);
         assert_eq!(apply(Dpp::WaveRor, Mods::default(), all).0[0], 63);
         assert_eq!(apply(Dpp::WaveRol, Mods::default(), all).0[63], 0);
@@ -143,6 +148,11 @@ mod tests {
         assert_eq!(apply(Dpp::QuadPerm([1, 1, 2, 3]), Mods::default(), !2).1 & 0xF, 0xC);
         let m = Mods { bound_ctrl: true, ..Mods::default() };
         let (v, w) = apply(Dpp::QuadPerm([1, 1, 2, 3]), m, !2);
+        assert_eq!((v[0], w & 0xF), (0, 0xD));
+        let m = Mods { fetch_inactive: true, ..Mods::default() };
+        let (v, w) = apply(Dpp::QuadPerm([1, 1, 2, 3]), m, !2);
+        assert_eq!((v[0], w & 0xF), (1, 0xD));
+        let (v, w) = apply(Dpp::Dpp8([1, 1, 2, 3, 4, 5, 6, 7]), Mods::default(), !2);
         assert_eq!((v[0], w & 0xF), (0, 0xD));
     }
 

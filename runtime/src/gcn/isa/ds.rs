@@ -4,9 +4,9 @@ mod transpose;
 
 use crate::gcn::decode::{Arg, Inst};
 use crate::gcn::error::{ErrorKind, Fault, Sink};
-use crate::gcn::isa::Context;
 use crate::gcn::isa::atomic::Atomic;
 use crate::gcn::isa::transfer::{self, Part};
+use crate::gcn::isa::{Context, Op};
 use crate::gcn::lds::By;
 use crate::gcn::state::{LANES, Lanes, Via, lanes_of, vector_range};
 use crate::gcn::trace::{Class, Event, LdsAccess, OpId};
@@ -24,8 +24,10 @@ enum Kind {
     Write2 { bytes: u32, scale: u32 },
     /// `addr, data[, data]`, or with `dst` first.
     Atomic { bytes: u32, op: Atomic, returns: bool },
-    /// `dst, addr, data`: read from the lane that the address names.
-    Bpermute,
+    /// `addr, data, compare`, or with `dst` first.
+    CompareStore { bytes: u32, returns: bool },
+    /// `dst, addr, data`: read from the lane that the address names, which gives 0 if it is inactive, or what it has.
+    Bpermute { fetch_inactive: bool },
     /// `dst, addr, data`: write to it.
     Permute,
     /// `dst, data`: fixed pattern.
@@ -41,7 +43,24 @@ pub struct Row {
     kind: Kind,
 }
 
+/// Whether `inst` of `row` stores, if it finds what it expects, where `load` loaded as many bytes from.
+pub(crate) fn is_exchange_of(row: &Row, inst: &Inst, load: &Inst) -> bool {
+    let exchanged = match row.kind {
+        Kind::Atomic { bytes, op: Atomic::CmpSwap, returns: true } | Kind::CompareStore { bytes, returns: true } => {
+            bytes
+        }
+        _ => return false,
+    };
+    let Op::Ds(Row { kind: Kind::Read { bytes, part: Part::Whole, .. }, .. }) = load.op else { return false };
+    *bytes == exchanged && load.args[1] == inst.args[1] && load.mods.offset == inst.mods.offset
+}
+
 impl Row {
+    /// Whether it only loads.
+    pub(crate) fn is_load(&self) -> bool {
+        matches!(self.kind, Kind::Read { .. })
+    }
+
     pub(crate) fn operands(&self) -> (usize, usize) {
         let n = match self.kind {
             Kind::Read { .. }
@@ -49,7 +68,8 @@ impl Row {
             | Kind::Read2 { .. }
             | Kind::Swizzle
             | Kind::ReadTransposed { .. } => 2,
-            Kind::Write2 { .. } | Kind::Bpermute | Kind::Permute => 3,
+            Kind::Write2 { .. } | Kind::Bpermute { .. } | Kind::Permute => 3,
+            Kind::CompareStore { returns, .. } => 3 + usize::from(returns),
             Kind::Atomic { op, returns, .. } => 2 + usize::from(returns) + usize::from(op == Atomic::CmpSwap),
         };
         (n, n)
@@ -171,13 +191,26 @@ pub(crate) static TABLE: &[Row] = &[
     atomic("ds_pk_add_rtn_bf16", 4, Atomic::AddBf16Pair, true),
     atomic("ds_wrxchg_rtn_b64", 8, Atomic::Swap, true),
     atomic("ds_cmpst_rtn_b64", 8, Atomic::CmpSwap, true),
-    row("ds_bpermute_b32", Kind::Bpermute),
+    row("ds_bpermute_b32", Kind::Bpermute { fetch_inactive: false }),
     row("ds_permute_b32", Kind::Permute),
     row("ds_swizzle_b32", Kind::Swizzle),
     row("ds_read_b64_tr_b16", Kind::ReadTransposed { bytes: 8, bits: 16 }),
     row("ds_read_b64_tr_b8", Kind::ReadTransposed { bytes: 8, bits: 8 }),
     row("ds_read_b64_tr_b4", Kind::ReadTransposed { bytes: 8, bits: 4 }),
     row("ds_read_b96_tr_b6", Kind::ReadTransposed { bytes: 12, bits: 6 }),
+];
+
+/// What only gfx12 has.
+pub(crate) static GFX12: &[Row] = &[
+    atomic("ds_min_num_f32", 4, Atomic::MinNum, false),
+    atomic("ds_max_num_f32", 4, Atomic::MaxNum, false),
+    atomic("ds_min_num_rtn_f32", 4, Atomic::MinNum, true),
+    atomic("ds_max_num_rtn_f32", 4, Atomic::MaxNum, true),
+    row("ds_cmpstore_b32", Kind::CompareStore { bytes: 4, returns: false }),
+    row("ds_cmpstore_b64", Kind::CompareStore { bytes: 8, returns: false }),
+    row("ds_cmpstore_rtn_b32", Kind::CompareStore { bytes: 4, returns: true }),
+    row("ds_cmpstore_rtn_b64", Kind::CompareStore { bytes: 8, returns: true }),
+    row("ds_bpermute_fi_b32", Kind::Bpermute { fetch_inactive: true }),
 ];
 
 /// One element access of one lane: address and number of the element.
@@ -240,43 +273,23 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> 
             write_elements(cx, inst, bytes, &at, Part::Whole)
         }
         Kind::Atomic { bytes, op, returns } => {
-            let first = usize::from(returns);
-            let address = addresses(cx, &args[first])?;
             let words = bytes / 4;
-            // Unlike in memory, the compare value comes first.
+            let first = usize::from(returns);
+            // gfx9 has the compare value first, unlike in memory.
             let (data, compare) = if op == Atomic::CmpSwap {
                 (registers(cx, &args[first + 2], words)?, registers(cx, &args[first + 1], words)?)
             } else {
                 (registers(cx, &args[first + 1], words)?, Vec::new())
             };
-            let issue = issue(cx);
-            let mut old = vec![Lanes::ZERO; words as usize];
-            let mut ranges = Vec::new();
-            for lane in lanes_of(cx.wave.exec()) {
-                let join = |r: &[Lanes]| {
-                    r.iter().enumerate().fold((0u64, 0u64), |(v, u), (w, r)| {
-                        (v | u64::from(r.v[lane]) << (32 * w), u | u64::from(r.u[lane]) << (32 * w))
-                    })
-                };
-                let (d, c) = (join(&data), join(&compare));
-                let at = lds_address(address[lane], offset);
-                let own = cx.wave.outstanding;
-                let update = |v: u64, u: u64| {
-                    // An exchange leaves nothing of what was there.
-                    let undefined = d.1 | c.1 | if op == Atomic::Swap { 0 } else { u } != 0;
-                    (op.apply(v, d.0, c.0, bytes), if undefined { u64::MAX } else { 0 })
-                };
-                let (v, u) = cx.lds.update(at, bytes, issue.by, &own, update).map_err(|e| e.lane(lane))?;
-                for (w, r) in old.iter_mut().enumerate() {
-                    r.v[lane] = (v >> (32 * w)) as u32;
-                    r.u[lane] = (u >> (32 * w)) as u32;
-                }
-                ranges.push((at as u32, at as u32 + bytes));
-            }
-            note(cx, issue.op, LdsAccess::Atomic, ranges);
-            if returns { deliver(cx, &args[0], &old, &issue, Part::Whole) } else { Ok(()) }
+            atomic_elements(cx, inst, bytes, op, returns, &data, &compare)
         }
-        Kind::Bpermute | Kind::Permute => {
+        Kind::CompareStore { bytes, returns } => {
+            let first = usize::from(returns);
+            let data = registers(cx, &args[first + 1], bytes / 4)?;
+            let compare = registers(cx, &args[first + 2], bytes / 4)?;
+            atomic_elements(cx, inst, bytes, Atomic::CmpSwap, returns, &data, &compare)
+        }
+        Kind::Bpermute { .. } | Kind::Permute => {
             let address = addresses(cx, &args[1])?;
             let data = registers(cx, &args[2], 1)?;
             let issue = issue(cx);
@@ -286,8 +299,8 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> 
             for lane in lanes_of(exec) {
                 let other = ((address[lane] + offset) / 4) as usize % lanes;
                 let (to, from) = if row.kind == Kind::Permute { (other, lane) } else { (lane, other) };
-                // Inactive source lanes give 0; of several writers the highest lane wins.
-                if exec >> from & 1 == 1 {
+                // Of several writers the highest lane wins.
+                if exec >> from & 1 == 1 || row.kind == (Kind::Bpermute { fetch_inactive: true }) {
                     (out.v[to], out.u[to]) = (data[0].v[from], data[0].u[from]);
                 }
             }
@@ -308,6 +321,47 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> 
             deliver(cx, &args[0], &[out], &issue, Part::Whole)
         }
     }
+}
+
+/// Read-modify-write by every active lane, in order.
+fn atomic_elements(
+    cx: &mut Context<'_, '_>,
+    inst: &Inst,
+    bytes: u32,
+    op: Atomic,
+    returns: bool,
+    data: &[Lanes],
+    compare: &[Lanes],
+) -> Result<(), Fault> {
+    let address = addresses(cx, &inst.args[usize::from(returns)])?;
+    let offset = inst.mods.offset as u64;
+    let words = bytes / 4;
+    let issue = issue(cx);
+    let mut old = vec![Lanes::ZERO; words as usize];
+    let mut ranges = Vec::new();
+    for lane in lanes_of(cx.wave.exec()) {
+        let join = |r: &[Lanes]| {
+            r.iter().enumerate().fold((0u64, 0u64), |(v, u), (w, r)| {
+                (v | u64::from(r.v[lane]) << (32 * w), u | u64::from(r.u[lane]) << (32 * w))
+            })
+        };
+        let (d, c) = (join(data), join(compare));
+        let at = lds_address(address[lane], offset);
+        let own = cx.wave.outstanding;
+        let update = |v: u64, u: u64| {
+            // An exchange leaves nothing of what was there.
+            let undefined = d.1 | c.1 | if op == Atomic::Swap { 0 } else { u } != 0;
+            (op.apply(v, d.0, c.0, bytes), if undefined { u64::MAX } else { 0 })
+        };
+        let (v, u) = cx.lds.update(at, bytes, issue.by, &own, update).map_err(|e| e.lane(lane))?;
+        for (w, r) in old.iter_mut().enumerate() {
+            r.v[lane] = (v >> (32 * w)) as u32;
+            r.u[lane] = (u >> (32 * w)) as u32;
+        }
+        ranges.push((at as u32, at as u32 + bytes));
+    }
+    note(cx, issue.op, LdsAccess::Atomic, ranges);
+    if returns { deliver(cx, &inst.args[0], &old, &issue, Part::Whole) } else { Ok(()) }
 }
 
 /// Byte address in LDS: the sum wraps at 32 bits, which LLVM relies on when it moves a constant into the instruction.
@@ -347,13 +401,15 @@ fn read_elements(
     let address = addresses(cx, &inst.args[1])?;
     let issue = issue(cx);
     let words = bytes.div_ceil(4) as usize;
+    // A guess that an atomic verifies collides with stores, not with atomics.
+    let access = if inst.begins_exchange { LdsAccess::Atomic } else { LdsAccess::Read };
     let mut out = vec![Lanes::ZERO; words * offsets.len()];
     let mut ranges = Vec::new();
     for (element, offset) in offsets.iter().enumerate() {
         for lane in lanes_of(cx.wave.exec()) {
             let at = lds_address(address[lane], *offset);
             let own = cx.wave.outstanding;
-            let (v, u) = cx.lds.read(at, bytes, issue.by, &own).map_err(|e| e.lane(lane))?;
+            let (v, u) = cx.lds.read(at, bytes, access, issue.by, &own).map_err(|e| e.lane(lane))?;
             let size = bytes.min(4) as usize;
             let unused = 32 - 8 * size as u32;
             let word = |b: &[u8; 16], w: usize| {
@@ -367,7 +423,7 @@ fn read_elements(
             ranges.push((at as u32, at as u32 + bytes));
         }
     }
-    note(cx, issue.op, LdsAccess::Read, ranges);
+    note(cx, issue.op, access, ranges);
     deliver(cx, &inst.args[0], &out, &issue, part)
 }
 

@@ -185,7 +185,7 @@ pub(crate) fn scaled_fma64(a: f64, b: f64, c: f64, power: i32) -> f64 {
 }
 
 /// Sum and its rounding error.
-fn two_sum(a: f64, b: f64) -> (f64, f64) {
+pub(crate) fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     let part = sum - a;
     (sum, (a - (sum - part)) + (b - part))

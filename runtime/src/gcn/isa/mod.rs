@@ -2,14 +2,19 @@
 //!
 //! A row names an instruction as gfx9 spells it and holds what it does to values; everything that is the same for all
 //! rows of a family (operand fetch, modifiers, shadow, write-back) is that family's `exec`. Another chip is another
-//! [`Isa`]: which rows it has, and its own names for them.
+//! [`Isa`]: which rows it has, and its own names for them. `chip` has what else differs between chips; `cdna4` what gfx950
+//! has and gfx942 has not; `gfx12` what gfx1201 calls otherwise, lacks or adds.
 
 pub(crate) mod atomic;
+mod cdna4;
+pub(crate) mod chip;
 pub(crate) mod control;
 pub(crate) mod dpp;
 pub(crate) mod ds;
 pub(crate) mod flat;
 pub(crate) mod float;
+mod gfx12;
+pub(crate) mod matrix;
 pub(crate) mod mubuf;
 pub(crate) mod shadow;
 pub(crate) mod smem;
@@ -23,11 +28,12 @@ pub(crate) mod vopc;
 
 use std::sync::OnceLock;
 
-use lathe_dsl::target::{Arch, Target};
+use lathe_dsl::target::{Generation, Target};
 use rustc_hash::FxHashMap;
 
 use crate::gcn::decode::{Inst, Kind};
 use crate::gcn::error::{ErrorKind, Fault, unsupported};
+use crate::gcn::isa::chip::{Chip, Family};
 use crate::gcn::lds::Lds;
 use crate::gcn::memory::Space;
 use crate::gcn::state::Wave;
@@ -47,6 +53,8 @@ pub enum Op {
     Vopc(vopc::Compare),
     /// Packed vector ALU.
     Vop3p(&'static vop3p::Row),
+    /// Matrix multiply-accumulate.
+    Matrix(&'static matrix::Row),
     /// LDS and lane exchange.
     Ds(&'static ds::Row),
     /// Buffer memory.
@@ -61,6 +69,14 @@ impl Op {
         matches!(self, Self::Control(c) if c.is_plain())
     }
 
+    /// Checks that an instruction may be one half of a pair: one result, from a routine that writes nothing by itself.
+    pub(crate) fn check_pairable(self, inst: &Inst) -> Result<(), ErrorKind> {
+        match self {
+            Self::Vop(row) if row.is_pairable() => Ok(()),
+            _ => Err(ErrorKind::Decode(format!("`{}` in a pair", inst.text))),
+        }
+    }
+
     /// Checks operand count and kinds, so that `exec` may index operands.
     pub(crate) fn check(self, inst: &Inst) -> Result<(), ErrorKind> {
         let (least, most) = match self {
@@ -68,8 +84,9 @@ impl Op {
             Self::Sop(row) => row.operands(),
             Self::Smem(row) => row.operands(),
             Self::Vop(row) => row.operands(),
-            Self::Vopc(_) => (3, 3),
+            Self::Vopc(compare) => compare.operands(),
             Self::Vop3p(row) => row.operands(),
+            Self::Matrix(row) => row.operands(),
             Self::Ds(row) => row.operands(),
             Self::Mubuf(row) => row.mubuf_operands(inst.mods.lds),
             Self::Flat(segment, row) => row.flat_operands(segment),
@@ -110,8 +127,15 @@ pub(crate) struct Context<'a, 'm> {
 
 /// Executes one instruction.
 pub(crate) fn exec(cx: &mut Context<'_, '_>, inst: &Inst) -> Result<Flow, Fault> {
-    if cx.wave.indexed && matches!(inst.op, Op::Vopc(_) | Op::Vop3p(_)) {
+    if cx.wave.indexed && matches!(inst.op, Op::Vopc(_) | Op::Vop3p(_) | Op::Matrix(_)) {
         return unsupported(format!("register index on `{}`", inst.text));
+    }
+    if cx.wave.arrived.is_some() && matches!(inst.op, Op::Ds(_) | Op::Flat(flat::Segment::Flat, _)) {
+        return unsupported("LDS access between the signal to a barrier and the wait for it");
+    }
+    if let Some(second) = &inst.second {
+        vop::exec_pair(cx, inst, second)?;
+        return Ok(Flow::Next);
     }
     match inst.op {
         Op::Control(op) => return control::exec(cx, op, inst),
@@ -120,6 +144,7 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, inst: &Inst) -> Result<Flow, Fault>
         Op::Vop(row) => vop::exec(cx, row, inst)?,
         Op::Vopc(op) => vopc::exec(cx, op, inst)?,
         Op::Vop3p(row) => vop3p::exec(cx, row, inst)?,
+        Op::Matrix(row) => matrix::exec(cx, row, inst)?,
         Op::Ds(row) => ds::exec(cx, row, inst)?,
         Op::Mubuf(row) => mubuf::exec(cx, row, inst)?,
         Op::Flat(segment, row) => flat::exec(cx, segment, row, inst)?,
@@ -130,10 +155,7 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, inst: &Inst) -> Result<Flow, Fault>
 /// Instruction set of one chip.
 #[derive(Debug)]
 pub struct Isa {
-    /// Chip name.
-    pub name: &'static str,
-    /// Lanes a wave.
-    pub lanes: usize,
+    pub(crate) chip: &'static Chip,
     map: FxHashMap<String, Op>,
 }
 
@@ -141,6 +163,15 @@ impl Isa {
     /// Semantics of a mnemonic without its encoding suffix.
     pub(crate) fn lookup(&self, base: &str) -> Option<Op> {
         self.map.get(base).copied()
+    }
+
+    /// The error for a mnemonic without semantics; `base` is the mnemonic without its encoding suffix.
+    pub(crate) fn unknown(&self, mnemonic: &str, base: &str) -> ErrorKind {
+        if Chip::all().any(|(i, _)| isa(i).lookup(base).is_some()) {
+            ErrorKind::NotOnChip { mnemonic: mnemonic.to_owned(), chip: self.chip.name }
+        } else {
+            ErrorKind::UnknownInstruction(mnemonic.to_owned())
+        }
     }
 
     /// Mnemonics with semantics, sorted, without encoding suffixes.
@@ -151,15 +182,14 @@ impl Isa {
     }
 }
 
-fn gfx950() -> Isa {
+/// Every row that is written in gfx9's spelling, of whichever chip.
+fn rows() -> FxHashMap<String, Op> {
     let mut map = FxHashMap::default();
     let mut add = |name: String, op: Op| {
         let old = map.insert(name, op);
         debug_assert!(old.is_none(), "two rows for one mnemonic");
     };
-    for (name, op) in control::TABLE {
-        add((*name).to_owned(), Op::Control(*op));
-    }
+    control::TABLE.iter().for_each(|(name, op)| add((*name).to_owned(), Op::Control(*op)));
     sop::TABLE.iter().for_each(|r| add(r.name.to_owned(), Op::Sop(r)));
     smem::TABLE.iter().for_each(|r| add(r.name.to_owned(), Op::Smem(r)));
     vop::tables().for_each(|r| add(r.name.to_owned(), Op::Vop(r)));
@@ -174,12 +204,36 @@ fn gfx950() -> Isa {
             }
         }
     }
-    Isa { name: "gfx950", lanes: 64, map }
+    map
+}
+
+fn build(chip: &'static Chip) -> Isa {
+    let mut map = rows();
+    match chip.family {
+        Family::Gfx9 => {
+            map.extend(control::GFX9.iter().map(|(name, op)| ((*name).to_owned(), Op::Control(*op))));
+            let mut add = |row: &'static matrix::Row| map.extend([(row.name.to_owned(), Op::Matrix(row))]);
+            matrix::CDNA3.iter().for_each(&mut add);
+            if chip.generation == Generation::Cdna3 {
+                map.retain(|name, _| !cdna4::is_new(name));
+            } else {
+                matrix::CDNA4.iter().for_each(add);
+            }
+        }
+        Family::Gfx12 => gfx12::respell(&mut map),
+    }
+    Isa { chip, map }
+}
+
+/// The instruction set of row `index` of the chips' table.
+fn isa(index: usize) -> &'static Isa {
+    static ALL: [OnceLock<Isa>; Chip::COUNT] = [const { OnceLock::new() }; Chip::COUNT];
+    ALL[index].get_or_init(|| build(Chip::all().nth(index).expect("a row of the table").1))
 }
 
 /// Chips with a table, for messages.
-pub(crate) fn names() -> &'static str {
-    "gfx950"
+pub(crate) fn names() -> String {
+    Chip::all().map(|(_, c)| c.name).collect::<Vec<_>>().join(", ")
 }
 
 /// The table of a chip.
@@ -187,9 +241,8 @@ pub(crate) fn names() -> &'static str {
 /// # Errors
 /// [`ErrorKind::UnsupportedTarget`] if there is none.
 pub fn for_target(target: Target) -> Result<&'static Isa, ErrorKind> {
-    static GFX950: OnceLock<Isa> = OnceLock::new();
-    match target.chip().name {
-        "gfx950" if target.chip().arch == Arch::Amdgpu => Ok(GFX950.get_or_init(gfx950)),
-        other => Err(ErrorKind::UnsupportedTarget(other.to_owned())),
+    match Chip::of(target) {
+        Some((index, _)) => Ok(isa(index)),
+        None => Err(ErrorKind::UnsupportedTarget(target.to_string())),
     }
 }

@@ -1,4 +1,4 @@
-//! Scalar memory loads. They return in any order: only `lgkmcnt(0)` makes a result usable.
+//! Scalar memory loads. They return in any order: only a wait for all of them makes a result usable.
 
 use crate::gcn::decode::{Inst, Kind};
 use crate::gcn::error::{ErrorKind, Fault, Sink};
@@ -13,6 +13,15 @@ pub struct Row {
     words: u16,
     /// Through a buffer descriptor.
     buffer: bool,
+    /// Bytes of memory, extended to a word.
+    narrow: Option<Narrow>,
+}
+
+/// Less than a word.
+#[derive(Clone, Copy, Debug)]
+struct Narrow {
+    bytes: u32,
+    signed: bool,
 }
 
 impl Row {
@@ -22,7 +31,11 @@ impl Row {
 }
 
 const fn row(name: &'static str, words: u16, buffer: bool) -> Row {
-    Row { name, words, buffer }
+    Row { name, words, buffer, narrow: None }
+}
+
+const fn narrow(name: &'static str, buffer: bool, bytes: u32, signed: bool) -> Row {
+    Row { name, words: 1, buffer, narrow: Some(Narrow { bytes, signed }) }
 }
 
 pub(crate) static TABLE: &[Row] = &[
@@ -38,6 +51,20 @@ pub(crate) static TABLE: &[Row] = &[
     row("s_buffer_load_dwordx16", 16, true),
 ];
 
+/// What only gfx12 has.
+pub(crate) static GFX12: &[Row] = &[
+    row("s_load_b96", 3, false),
+    row("s_buffer_load_b96", 3, true),
+    narrow("s_load_u8", false, 1, false),
+    narrow("s_load_i8", false, 1, true),
+    narrow("s_load_u16", false, 2, false),
+    narrow("s_load_i16", false, 2, true),
+    narrow("s_buffer_load_u8", true, 1, false),
+    narrow("s_buffer_load_i8", true, 1, true),
+    narrow("s_buffer_load_u16", true, 2, false),
+    narrow("s_buffer_load_i16", true, 2, true),
+];
+
 pub(crate) fn exec(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> Result<(), Fault> {
     let (first, count) = scalar_range(&inst.args[0])?;
     if count != row.words {
@@ -51,26 +78,33 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> 
     let offset = if own { i64::from(register as i32) } else { i64::from(register) } + inst.mods.offset;
     let mut words = [(0u32, 0u32); 16];
     let words = &mut words[..usize::from(row.words)];
+    // Accesses are to whole elements.
+    let size = row.narrow.map_or(4, |n| n.bytes);
+    let aligned = !(i64::from(size) - 1);
     if row.buffer {
         let r = mubuf::resource_arg(cx, inst, 1)?;
         for (i, word) in words.iter_mut().enumerate() {
-            // Scalar accesses are to whole words.
-            let at = (offset & !3) + 4 * i as i64;
-            if at >= 0 && at as u64 + 4 <= r.bytes {
-                *word = load(cx, r.base.wrapping_add(at as u64))?;
+            let at = (offset & aligned) + 4 * i as i64;
+            if at >= 0 && at as u64 + u64::from(size) <= r.bytes {
+                *word = load(cx, r.base.wrapping_add(at as u64), size)?;
             }
         }
     } else {
         let base = cx.wave.scalar_arg(&inst.args[1], 64)?;
         let base = base.defined(|| "the base address".into(), Sink::Address)?;
-        let start = base.wrapping_add_signed(offset) & !3;
+        let start = base.wrapping_add_signed(offset) & aligned as u64;
         // One check for the whole range, so that the message shows all of it.
-        cx.space.load(start, 4 * words.len())?;
+        cx.space.load(start, size as usize * words.len())?;
         for (i, word) in words.iter_mut().enumerate() {
-            *word = load(cx, start + 4 * i as u64)?;
+            *word = load(cx, start + 4 * i as u64, size)?;
         }
     }
-    let seq = cx.wave.outstanding.issue_unordered();
+    if let Some(Narrow { bytes, signed: true }) = row.narrow {
+        let unused = 32 - 8 * bytes;
+        let extend = |x: u32| ((x << unused) as i32 >> unused) as u32;
+        words[0] = (extend(words[0].0), extend(words[0].1));
+    }
+    let seq = cx.wave.outstanding.issue_scalar();
     let pc = cx.wave.current_pc;
     let op = cx.wave.trace.as_mut().map_or(OpId::default(), |t| t.issue(pc, Class::Smem));
     for (i, (v, u)) in words.iter().enumerate() {
@@ -79,8 +113,8 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> 
     Ok(())
 }
 
-fn load(cx: &Context<'_, '_>, address: u64) -> Result<(u32, u32), ErrorKind> {
-    let (v, u) = cx.space.load(address, 4)?;
+fn load(cx: &Context<'_, '_>, address: u64, bytes: u32) -> Result<(u32, u32), ErrorKind> {
+    let (v, u) = cx.space.load(address, bytes as usize)?;
     let join = |b: &[u8]| b.iter().rev().fold(0, |w, b| w << 8 | u32::from(*b));
     Ok((join(v), join(u)))
 }

@@ -1,6 +1,8 @@
 //! Scalar ALU: SOP1, SOP2, SOPC, SOPK.
 
-use crate::gcn::decode::Inst;
+pub(crate) mod float;
+
+use crate::gcn::decode::{Inst, NULL};
 use crate::gcn::error::{Fault, Sink, unsupported};
 use crate::gcn::isa::Context;
 use crate::gcn::isa::shadow::{self, Shadow};
@@ -50,6 +52,10 @@ pub struct Row {
     f: fn([u64; 3]) -> u64,
     shadow: Shadow,
     scc: Scc,
+    /// Computes with floats.
+    float: bool,
+    /// Sources may be negated or taken without sign, as f32.
+    signs: bool,
 }
 
 impl Row {
@@ -62,7 +68,7 @@ impl Row {
 }
 
 const fn row(name: &'static str, d: u32, s: &'static [u32], f: fn([u64; 3]) -> u64, shadow: Shadow, scc: Scc) -> Row {
-    Row { name, d, s, shape: Shape::Plain, f, shadow, scc }
+    Row { name, d, s, shape: Shape::Plain, f, shadow, scc, float: false, signs: false }
 }
 
 const fn shaped(
@@ -74,15 +80,30 @@ const fn shaped(
     shadow: Shadow,
     scc: Scc,
 ) -> Row {
-    Row { name, d, s, shape, f, shadow, scc }
+    Row { name, d, s, shape, f, shadow, scc, float: false, signs: false }
 }
 
 const fn compare(name: &'static str, s: &'static [u32], f: fn([u64; 3]) -> bool) -> Row {
-    Row { name, d: 0, s, shape: Shape::Compare, f: |_| 0, shadow: Shadow::Strict, scc: Scc::If(f) }
+    Row {
+        name,
+        d: 0,
+        s,
+        shape: Shape::Compare,
+        f: |_| 0,
+        shadow: Shadow::Strict,
+        scc: Scc::If(f),
+        float: false,
+        signs: false,
+    }
 }
 
 const fn saveexec(name: &'static str, f: fn([u64; 3]) -> u64) -> Row {
     shaped(Shape::SaveExec, name, 64, S64, f, Shadow::Bitwise, Scc::NonZero)
+}
+
+/// Likewise for waves of 32 lanes.
+const fn saveexec32(name: &'static str, f: fn([u64; 3]) -> u64) -> Row {
+    shaped(Shape::SaveExec, name, 32, S32, f, Shadow::Bitwise, Scc::NonZero)
 }
 
 const S32: &[u32] = &[32];
@@ -350,11 +371,34 @@ pub(crate) static TABLE: &[Row] = &[
     shaped(Shape::WriteExec, "s_andn2_wrexec_b64", 64, S64, |[a, e, _]| a & !e, Bitwise, NonZero),
 ];
 
+/// What only gfx12 has.
+pub(crate) static GFX12: &[Row] = &[
+    row("s_add_nc_u64", 64, S64X2, |[a, b, _]| a.wrapping_add(b), Left, Keep),
+    row("s_sub_nc_u64", 64, S64X2, |[a, b, _]| a.wrapping_sub(b), Left, Keep),
+    row("s_mul_u64", 64, S64X2, |[a, b, _]| a.wrapping_mul(b), Left, Keep),
+    row("s_pack_hl_b32_b16", 32, S32X2, |[a, b, _]| (a & 0xFFFF_0000) >> 16 | b << 16, Move(0), Keep),
+    saveexec32("s_and_saveexec_b32", |[a, e, _]| a & e),
+    saveexec32("s_or_saveexec_b32", |[a, e, _]| a | e),
+    saveexec32("s_xor_saveexec_b32", |[a, e, _]| a ^ e),
+    saveexec32("s_nand_saveexec_b32", |[a, e, _]| !(a & e)),
+    saveexec32("s_nor_saveexec_b32", |[a, e, _]| !(a | e)),
+    saveexec32("s_xnor_saveexec_b32", |[a, e, _]| !(a ^ e)),
+    saveexec32("s_and_not0_saveexec_b32", |[a, e, _]| !a & e),
+    saveexec32("s_and_not1_saveexec_b32", |[a, e, _]| a & !e),
+    saveexec32("s_or_not0_saveexec_b32", |[a, e, _]| !a | e),
+    saveexec32("s_or_not1_saveexec_b32", |[a, e, _]| a | !e),
+    shaped(Shape::WriteExec, "s_and_not0_wrexec_b32", 32, S32, |[a, e, _]| !a & e, Bitwise, NonZero),
+    shaped(Shape::WriteExec, "s_and_not1_wrexec_b32", 32, S32, |[a, e, _]| a & !e, Bitwise, NonZero),
+];
+
 pub(crate) fn exec(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> Result<(), Fault> {
-    if inst.args.iter().any(|a| a.neg || a.abs) {
+    if !row.signs && inst.args.iter().any(|a| a.neg || a.abs) {
         return unsupported("source modifier on a scalar instruction");
     }
     let wave = &mut *cx.wave;
+    if row.float && (wave.mode.denorm32, wave.mode.denorm64) != (3, 3) {
+        return unsupported(format!("`{}` with denormals flushed", inst.text));
+    }
     let has_destination = row.d != 0;
     let sources =
         if row.shape == Shape::Accumulate { &inst.args[..] } else { &inst.args[usize::from(has_destination)..] };
@@ -362,7 +406,8 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> 
     let mut unds = [0u64; 3];
     for (n, (arg, width)) in sources.iter().zip(row.s).enumerate() {
         let s = wave.scalar_arg(arg, *width)?;
-        (vals[n], unds[n]) = (s.v, s.u);
+        let kept = if arg.abs { !(1 << 31) } else { u64::MAX };
+        (vals[n], unds[n]) = (s.v & kept ^ u64::from(arg.neg) << 31, s.u & kept);
     }
     let mut operands = row.s.len();
     match row.shape {
@@ -401,7 +446,7 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> 
         return Ok(());
     }
     let (first, count) = scalar_range(&inst.args[0])?;
-    if u32::from(count) * 32 != row.d {
+    if first != NULL && u32::from(count) * 32 != row.d {
         return unsupported(format!("destination width in `{}`", inst.text));
     }
     match row.shape {
@@ -420,7 +465,7 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> 
 
 /// Whether the result of a compare is certain despite undefined bits.
 fn settled(row: &Row, vals: [u64; 3], unds: [u64; 3]) -> bool {
-    if row.shape != Shape::Compare {
+    if row.shape != Shape::Compare || row.float {
         return false;
     }
     let name = row.name;

@@ -6,6 +6,8 @@
 //! in a result the undefined bits. At the end everything outstanding is waited for.
 
 mod cases;
+mod chips;
+mod matrix;
 
 use std::collections::BTreeSet;
 
@@ -13,10 +15,12 @@ use lathe_dsl::Target;
 
 use crate::gcn::decode::{self, M0, VCC};
 use crate::gcn::error::{ErrorKind, Fault};
+use crate::gcn::isa::chip::Family;
 use crate::gcn::isa::{self, Context, Flow};
 use crate::gcn::lds::Lds;
 use crate::gcn::memory::{Memory, Space};
 use crate::gcn::state::{LANES, Lanes, Mode, Registers, Scalar, Wave};
+use crate::gcn::trace::LdsAccess;
 use crate::gcn::wait::WaitCounts;
 
 const MEMORY_BYTES: usize = 4096;
@@ -25,6 +29,7 @@ const SCRATCH_BYTES: usize = 64;
 
 /// One wave with memory and LDS to run single instructions on.
 pub(crate) struct Bench {
+    isa: &'static isa::Isa,
     pub(crate) wave: Wave,
     pub(crate) lds: Lds,
     pub(crate) memory: Memory,
@@ -32,20 +37,22 @@ pub(crate) struct Bench {
 }
 
 impl Bench {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(target: Target) -> Self {
+        let isa = isa::for_target(target).unwrap();
         let registers = Registers { vgpr: 32, agpr: 8, sgpr: 64 };
-        let mut wave = Wave::new(0, LANES, registers, Mode::default(), SCRATCH_BYTES, u64::MAX);
+        // As the descriptor's reader sets it.
+        let mode = Mode { ieee: isa.chip.family == Family::Gfx9, ..Mode::default() };
+        let mut wave = Wave::new(0, isa.chip, registers, mode, SCRATCH_BYTES, isa.chip.all_lanes());
         wave.set_scc(false, false);
         let mut memory = Memory::default();
         let base = memory.alloc(MEMORY_BYTES);
-        Self { wave, lds: Lds::new(LDS_BYTES, 2), memory, base }
+        Self { isa, wave, lds: Lds::new(LDS_BYTES, 2), memory, base }
     }
 
     pub(crate) fn run(&mut self, program: &str) -> Result<Flow, Fault> {
-        let isa = isa::for_target(Target::GFX950)?;
         let mut flow = Flow::Next;
         for (i, line) in program.split(';').enumerate() {
-            let inst = decode::parse(isa, line, 4).map_err(Fault::from)?;
+            let inst = decode::parse(self.isa, line, 4).map_err(Fault::from)?;
             self.wave.current_pc = 0x100 + 4 * i as u64;
             let mut space = Space::new(&mut self.memory, &[], &[]);
             flow = isa::exec(&mut Context { wave: &mut self.wave, lds: &mut self.lds, space: &mut space }, &inst)?;
@@ -93,7 +100,7 @@ impl Bench {
         };
         match register {
             "scc" => return self.wave.set_scc(v != 0, false),
-            "vcc" => return self.wave.set_scalar(VCC, 2, Scalar::known(v)).unwrap(),
+            "vcc" => return self.wave.set_scalar(VCC, (self.wave.lanes / 32) as u16, Scalar::known(v)).unwrap(),
             "exec" => return self.wave.set_exec(Scalar::known(v)).unwrap(),
             "m0" => return self.wave.set_scalar(M0, 1, Scalar::known(v)).unwrap(),
             "ieee" => return self.wave.mode.ieee = v != 0,
@@ -107,8 +114,8 @@ impl Bench {
                 self.wave.set_scalar(index, 1, Scalar::known(u64::from(word))).unwrap();
                 continue;
             }
+            let lanes = lane.map_or(0..self.wave.lanes, |l| l..l + 1);
             let r = self.wave.vector_mut(kind == 'a', index).unwrap();
-            let lanes = lane.map_or(0..LANES, |l| l..l + 1);
             for l in lanes {
                 (r.v[l], r.u[l]) = (word, 0);
             }
@@ -139,7 +146,7 @@ impl Bench {
         if let Some(offset) = name.strip_prefix("lds+") {
             let by = crate::gcn::lds::By { wave: 0, seq: 0, vm: false };
             let own = self.wave.outstanding;
-            let (v, u) = self.lds.read(offset.parse().unwrap(), 4, by, &own).unwrap();
+            let (v, u) = self.lds.read(offset.parse().unwrap(), 4, LdsAccess::Read, by, &own).unwrap();
             let word = |b: [u8; 16]| u64::from(u32::from_le_bytes(b[..4].try_into().unwrap()));
             return same(name.to_owned(), word(v), word(u), 0xFFFF_FFFF);
         }
@@ -151,7 +158,7 @@ impl Bench {
             "scc" => return same("scc".into(), u64::from(self.wave.scc), u64::from(self.wave.scc_undefined), 1),
             "exec" => return same("exec".into(), self.wave.exec(), 0, u64::MAX),
             "vcc" => {
-                let s = self.wave.scalar(VCC, 2).unwrap();
+                let s = self.wave.vcc().unwrap();
                 return same("vcc".into(), s.v, s.u, u64::MAX);
             }
             "m0" => {
@@ -195,24 +202,36 @@ fn register_name(name: &str) -> (char, u16, u16) {
     }
 }
 
-/// Runs one case.
+/// Runs one case on gfx950.
 fn case(line: &str) {
+    case_on(Target::GFX950, line);
+}
+
+/// Runs one case.
+fn case_on(target: Target, line: &str) {
     // Operands hold bars too (`|v1|`), without blanks around them.
     let line = &line.replace("| |", "|  |");
     let parts: Vec<_> = line.split(" | ").map(str::trim).collect();
     let [program, before, after] = parts[..] else { panic!("case `{line}`") };
-    let mut b = Bench::new();
+    let mut b = Bench::new(target);
     for item in before.split_whitespace() {
         let (name, value) = item.split_once('=').unwrap();
         // EXEC last: registers are set in all lanes.
         b.set(name, value);
     }
     b.run(program).unwrap_or_else(|f| panic!("{line}\n{} (lane {:?})", f.kind, f.lane));
-    b.wave.wait(WaitCounts { vm: Some(0), lgkm: Some(0), exp: None });
+    b.wave.wait(WaitCounts::ALL);
     for item in after.split_whitespace() {
         let (name, value) = item.split_once('=').unwrap();
         b.check(line, name, value);
     }
+}
+
+/// Mnemonics of a case's instructions, without encoding suffix, both halves of pairs.
+fn bases(line: &str) -> Vec<String> {
+    let program = line.split(" | ").next().unwrap_or_default();
+    let name = |text: &str| decode::base_mnemonic(crate::gcn::object::mnemonic(text.trim())).into_owned();
+    program.split(';').flat_map(|inst| inst.split(" :: ")).map(name).collect()
 }
 
 fn lines(table: &str) -> impl Iterator<Item = &str> {
@@ -259,7 +278,7 @@ fn transfers_give_the_hand_worked_results_in_every_segment() {
                 (_, _) => format!("flat_{name} {result}, v[2:3], {v} offset:8 sc0"),
             };
             // One lane: atomics of many would add up.
-            let mut b = Bench::new();
+            let mut b = Bench::new(Target::GFX950);
             for (name, value) in [
                 ("v1", "4"),
                 ("v[2:3]", "$+8"),
@@ -286,7 +305,7 @@ fn transfers_give_the_hand_worked_results_in_every_segment() {
                 b.set(&format!("v{}", 4 + i), w);
             }
             b.run(&program).unwrap_or_else(|f| panic!("{program}: {}", f.kind));
-            b.wave.wait(WaitCounts { vm: Some(0), lgkm: Some(0), exp: None });
+            b.wave.wait(WaitCounts::ALL);
             let first = if name.contains("cmpswap") && segment != "buffer" { 8 } else { 4 };
             for (i, w) in words(data_after).iter().enumerate() {
                 b.check(&program, &format!("v{}@0", first + i), w);
@@ -386,7 +405,7 @@ const CONTROL: &[&str] = &[
 #[test]
 fn control_goes_where_the_instruction_says() {
     let go = |program: &str, before: &str| {
-        let mut b = Bench::new();
+        let mut b = Bench::new(Target::GFX950);
         for item in before.split_whitespace() {
             let (name, value) = item.split_once('=').unwrap();
             b.set(name, value);
@@ -426,7 +445,7 @@ fn control_goes_where_the_instruction_says() {
     }
     // Jumps through registers take device addresses: there and back.
     let code = crate::gcn::memory::code_address(0x40);
-    let mut b = Bench::new();
+    let mut b = Bench::new(Target::GFX950);
     b.wave.set_scalar(2, 2, Scalar::known(code)).unwrap();
     assert_eq!(b.run("s_setpc_b64 s[2:3]"), Ok(Flow::Jump(0x40)));
     assert_eq!(b.run("s_swappc_b64 s[4:5], s[2:3]"), Ok(Flow::Jump(0x40)));
@@ -440,7 +459,7 @@ fn every_implemented_mnemonic_has_a_hand_worked_case() {
     let mut tested: BTreeSet<String> = CONTROL.iter().map(|m| (*m).to_owned()).collect();
     for line in cases::ALL.iter().flat_map(|t| lines(t)) {
         for inst in line.split(" | ").next().unwrap_or_default().split(';') {
-            tested.insert(decode::base_mnemonic(crate::gcn::object::mnemonic(inst.trim())).to_owned());
+            tested.insert(decode::base_mnemonic(crate::gcn::object::mnemonic(inst.trim())).into_owned());
         }
     }
     for line in lines(cases::TRANSFERS) {
@@ -450,14 +469,53 @@ fn every_implemented_mnemonic_has_a_hand_worked_case() {
         }
     }
     let isa = isa::for_target(Target::GFX950).unwrap();
+    // Matrix instructions have tests of their own.
+    tested.extend(isa.mnemonics().into_iter().filter(|m| m.starts_with("v_mfma_")).map(str::to_owned));
     // Compares are built from predicate and type; the test of those covers all combinations.
     let is_compare = |m: &str| m.starts_with("v_cmp") && !m.contains("class");
     let missing: Vec<_> = isa.mnemonics().into_iter().filter(|m| !tested.contains(*m) && !is_compare(m)).collect();
     assert!(missing.is_empty(), "{} without a case: {missing:?}", missing.len());
+    // Of gfx12, what is not one of those rows under the same or another name.
+    let gfx12 = isa::for_target(Target::GFX1201).unwrap();
+    let mut own: BTreeSet<String> = lines(cases::GFX12).flat_map(bases).collect();
+    own.extend(GFX12_CONTROL.iter().map(|m| (*m).to_owned()));
+    let known: BTreeSet<String> = isa.mnemonics().into_iter().map(isa::gfx12::spelling).collect();
+    let is_compare = |m: &str| m.starts_with("s_cmp_") || m.starts_with("v_wmma_");
+    let all = gfx12.mnemonics();
+    let missing: Vec<_> = all.iter().filter(|m| !own.contains(**m) && !known.contains(**m) && !is_compare(m)).collect();
+    assert!(missing.is_empty(), "gfx12: {} without a case: {missing:?}", missing.len());
 }
 
+/// Tested below and by whole kernels, not by cases.
+const GFX12_CONTROL: &[&str] = &[
+    "s_delay_alu",
+    "s_wait_alu",
+    "s_wait_idle",
+    "s_clause",
+    "s_sendmsg",
+    "s_code_end",
+    "global_inv",
+    "global_wb",
+    "global_wbinv",
+    "s_barrier_signal",
+    "s_barrier_wait",
+    "s_wait_loadcnt",
+    "s_wait_storecnt",
+    "s_wait_samplecnt",
+    "s_wait_bvhcnt",
+    "s_wait_expcnt",
+    "s_wait_dscnt",
+    "s_wait_kmcnt",
+    "s_wait_loadcnt_dscnt",
+    "s_wait_storecnt_dscnt",
+];
+
 fn fault(program: &str, before: &str) -> ErrorKind {
-    let mut b = Bench::new();
+    fault_on(Target::GFX950, program, before)
+}
+
+fn fault_on(target: Target, program: &str, before: &str) -> ErrorKind {
+    let mut b = Bench::new(target);
     for item in before.split_whitespace() {
         let (name, value) = item.split_once('=').unwrap();
         b.set(name, value);
@@ -505,7 +563,7 @@ fn results_are_unusable_before_their_wait() {
         "global_store_dword v[2:3], v4, off; v_mov_b32_e32 v4, 1",
     ];
     for program in fine {
-        let mut b = Bench::new();
+        let mut b = Bench::new(Target::GFX950);
         for item in state.split_whitespace() {
             let (name, value) = item.split_once('=').unwrap();
             b.set(name, value);
@@ -537,12 +595,12 @@ fn a_transposing_read_wants_all_lanes_and_aligned_addresses() {
         assert!(kind.contains(expected), "{program}: {kind}");
     }
     // An undefined element is undefined where it goes to, nowhere else.
-    let mut b = Bench::new();
+    let mut b = Bench::new(Target::GFX950);
     for (name, value) in [("v2", "0"), ("v2@8", "64"), ("lds+0", "1"), ("lds+4", "2"), ("lds+64", "3")] {
         b.set(name, value);
     }
     b.run("ds_read_b64_tr_b16 v[0:1], v2").unwrap();
-    b.wave.wait(WaitCounts { vm: Some(0), lgkm: Some(0), exp: None });
+    b.wave.wait(WaitCounts::ALL);
     for (name, undefined) in [("u:v1@0", "0"), ("u:v1@2", "0xffff"), ("u:v0@2", "0"), ("u:v1@6", "0")] {
         b.check("an undefined element", name, undefined);
     }
@@ -648,7 +706,7 @@ fn operand_mistakes_are_errors_not_panics() {
         "v_cmp_lt_f32_e64 v0, v1, v2",
         "v_add_f32_e64 v0, v1, v2 mul:2",
     ] {
-        let mut b = Bench::new();
+        let mut b = Bench::new(Target::GFX950);
         for r in 0..8 {
             b.set(&format!("v{r}"), "0");
             b.set(&format!("s{r}"), "0");

@@ -53,6 +53,18 @@ pub enum Kind {
     },
 }
 
+impl Kind {
+    /// Bytes of memory that a lane accesses.
+    pub(crate) fn bytes(self) -> u32 {
+        match self {
+            Self::Load { bytes, .. }
+            | Self::LoadLds { bytes }
+            | Self::Store { bytes, .. }
+            | Self::Atomic { bytes, .. } => bytes,
+        }
+    }
+}
+
 /// One transfer instruction, named without its segment.
 #[derive(Debug)]
 pub struct Row {
@@ -160,6 +172,10 @@ pub(crate) static TABLE: &[Row] = &[
     atomic("atomic_max_f64", 8, Atomic::MaxFloat),
 ];
 
+/// What only gfx12 has.
+pub(crate) static GFX12: &[Row] =
+    &[atomic("atomic_min_num_f32", 4, Atomic::MinNum), atomic("atomic_max_num_f32", 4, Atomic::MaxNum)];
+
 /// Where one lane's access starts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
@@ -226,7 +242,7 @@ fn load_word(
         }
         Place::Lds(address) => {
             let own = cx.wave.outstanding;
-            let (v, u) = cx.lds.read(address, size, by, &own)?;
+            let (v, u) = cx.lds.read(address, size, LdsAccess::Read, by, &own)?;
             (word(&v[..n]), word(&u[..n]))
         }
         Place::Scratch(offset) => {
@@ -320,8 +336,14 @@ pub(crate) fn run(
         }
         Kind::Load { .. } | Kind::LoadLds { .. } => Vec::new(),
     };
-    let vm = cx.wave.outstanding.issue_vm();
-    let via = if flat { Via::Flat(vm, cx.wave.outstanding.issue_unordered()) } else { Via::Vm(vm) };
+    // A store without a counter that covers loads leaves nothing that a wait for loads would count.
+    let returns = matches!(kind, Kind::Load { .. } | Kind::LoadLds { .. }) || result.is_some();
+    let counted = returns || !cx.wave.chip.counts_stores_apart();
+    if !counted && places.iter().flatten().any(|p| matches!(p, Place::Lds(_))) {
+        return unsupported(format!("flat access to LDS by `{}`", inst.text));
+    }
+    let vm = if counted { cx.wave.outstanding.issue_vm() } else { cx.wave.outstanding.vm.issued };
+    let via = if flat { Via::Flat(vm, cx.wave.outstanding.issue_flat()) } else { Via::Vm(vm) };
     let class = if flat { Class::Flat } else { Class::Vm };
     let op_id = cx.wave.trace.as_mut().map_or(OpId::default(), |t| t.issue(pc, class));
     let by = By { wave: cx.wave.index, seq: vm, vm: true };

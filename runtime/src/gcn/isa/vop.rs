@@ -6,6 +6,7 @@ mod dot;
 mod float16;
 mod float32;
 mod float64;
+pub(crate) mod gfx12;
 mod integer;
 mod mix;
 mod special;
@@ -13,7 +14,7 @@ mod special;
 use crate::gcn::decode::{Arg, Inst, Kind, M0, Sel};
 use crate::gcn::error::{Fault, Sink, unsupported};
 use crate::gcn::isa::shadow::{self, Shadow};
-use crate::gcn::isa::{Context, dpp, float};
+use crate::gcn::isa::{Context, Op, dpp, float};
 use crate::gcn::state::{LANES, Mode, Scalar, Wide, lanes_of};
 
 pub(crate) use special::Special;
@@ -114,6 +115,14 @@ const fn special(name: &'static str, d: Ty, s: &'static [Ty], which: Special) ->
 }
 
 impl Row {
+    /// Whether it may be one half of a dual instruction.
+    pub(crate) fn is_pairable(&self) -> bool {
+        match self.sem {
+            Sem::Special(which) => which == Special::Cndmask,
+            _ => true,
+        }
+    }
+
     pub(crate) fn operands(&self) -> (usize, usize) {
         match self.sem {
             Sem::Special(s) => s.operands(),
@@ -168,11 +177,7 @@ fn source(cx: &mut Context<'_, '_>, inst: &Inst, arg: &Arg, ty: Ty, index: usize
         return unsupported("sext() outside SDWA");
     }
     if ty.bits() == 16 && is_register {
-        let shift = if inst.mods.op_sel >> index & 1 == 1 { 16 } else { 0 };
-        for lane in 0..LANES {
-            w.v[lane] = w.v[lane] >> shift & 0xFFFF;
-            w.u[lane] = w.u[lane] >> shift & 0xFFFF;
-        }
+        half(w, inst.mods.op_sel >> index & 1 == 1);
     }
     if arg.neg || arg.abs {
         if !ty.is_float() && ty != Ty::Moved {
@@ -191,6 +196,15 @@ fn source(cx: &mut Context<'_, '_>, inst: &Inst, arg: &Arg, ty: Ty, index: usize
     }
     flush(w, ty, input_flush(cx.wave.mode, ty));
     Ok(())
+}
+
+/// Takes one half of each register.
+fn half(w: &mut Wide, high: bool) {
+    let shift = if high { 16 } else { 0 };
+    for lane in 0..LANES {
+        w.v[lane] = w.v[lane] >> shift & 0xFFFF;
+        w.u[lane] = w.u[lane] >> shift & 0xFFFF;
+    }
 }
 
 fn input_flush(mode: Mode, ty: Ty) -> bool {
@@ -263,20 +277,43 @@ fn indexed(cx: &mut Context<'_, '_>, row: &Row, inst: &Inst) -> Result<Inst, Fau
 pub(crate) fn exec(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> Result<(), Fault> {
     if cx.wave.indexed {
         let moved = indexed(cx, row, inst)?;
-        return lanewise(cx, row, &moved);
+        let (mut out, write) = lanewise(cx, row, &moved)?;
+        return write_back(cx, &moved, row.d, &mut out, write);
     }
     if let Sem::Special(which) = row.sem {
         return special::exec(cx, which, row, inst);
     }
-    lanewise(cx, row, inst)
+    let (mut out, write) = lanewise(cx, row, inst)?;
+    write_back(cx, inst, row.d, &mut out, write)
 }
 
-fn lanewise(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> Result<(), Fault> {
+/// Executes both halves of a dual instruction.
+pub(crate) fn exec_pair(cx: &mut Context<'_, '_>, first: &Inst, second: &Inst) -> Result<(), Fault> {
+    let mut results = [None, None];
+    for (result, half) in results.iter_mut().zip([first, second]) {
+        let Op::Vop(row) = half.op else { return unsupported(format!("`{}`", half.text)) };
+        let (out, write) = match row.sem {
+            Sem::Special(Special::Cndmask) => special::select(cx, row, half)?,
+            _ => lanewise(cx, row, half)?,
+        };
+        *result = Some((row, half, out, write));
+    }
+    for (row, half, mut out, write) in results.into_iter().flatten() {
+        write_back(cx, half, row.d, &mut out, write)?;
+    }
+    Ok(())
+}
+
+/// Result of a lane-wise row, and the lanes it goes to.
+fn lanewise(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> Result<(Wide, u64), Fault> {
     let mut o = fetch(cx, inst, &inst.args[1..], row.s)?;
     if row.accumulate {
         let last = row.s.len() - 1;
         let plain = Arg { neg: false, abs: false, sext: false, ..inst.args[0].clone() };
         o.src[last] = cx.wave.wide(&plain, row.s[last].register_bits(), false)?;
+        if row.s[last].bits() == 16 {
+            half(&mut o.src[last], inst.mods.op_sel_result);
+        }
         flush(&mut o.src[last], row.s[last], input_flush(cx.wave.mode, row.s[last]));
     }
     let mode = cx.wave.mode;
@@ -289,7 +326,7 @@ fn lanewise(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> Result<
     } else if inst.mods.omod != 1.0 {
         return unsupported("output factor on an integer result");
     }
-    write_back(cx, inst, row.d, &mut out, o.write)
+    Ok((out, o.write))
 }
 
 /// Output modifiers and denormal flushing of a float result.
@@ -427,17 +464,19 @@ pub(crate) fn write_back(
     write: u64,
 ) -> Result<(), Fault> {
     let dst = Arg { neg: false, abs: false, sext: false, ..inst.args[0].clone() };
-    let high = ty.bits() == 16 && inst.mods.op_sel >> 3 & 1 == 1;
+    let narrow = ty.bits() == 16;
+    let high = narrow && inst.mods.op_sel_result;
     if let Some(sdwa) = inst.mods.sdwa {
         if sdwa.dst != Sel::Dword {
             let old = cx.wave.wide(&dst, 32, false)?;
             dpp::merge(out, &old, sdwa);
         }
-    } else if high {
+    } else if high || (narrow && cx.wave.chip.keeps_other_half()) {
         let old = cx.wave.wide(&dst, 32, false)?;
+        let (shift, kept) = if high { (16, 0xFFFF) } else { (0, 0xFFFF_0000) };
         for lane in 0..LANES {
-            out.v[lane] = out.v[lane] << 16 | old.v[lane] & 0xFFFF;
-            out.u[lane] = out.u[lane] << 16 | old.u[lane] & 0xFFFF;
+            out.v[lane] = (out.v[lane] & 0xFFFF) << shift | old.v[lane] & kept;
+            out.u[lane] = (out.u[lane] & 0xFFFF) << shift | old.u[lane] & kept;
         }
     }
     cx.wave.set_wide(&dst, ty.register_bits(), out, write)

@@ -98,6 +98,12 @@ pub(crate) static TABLE: &[Row] = &[
     row("v_pk_ashrrev_i16", Int2(|n, a| (i(a) >> (n & 15)) as u16)),
 ];
 
+/// What only gfx12 has.
+pub(crate) static GFX12: &[Row] = &[
+    row("v_pk_maximum_f16", F16x2(|a, b| propagate(a, b, true))),
+    row("v_pk_minimum_f16", F16x2(|a, b| propagate(a, b, false))),
+];
+
 /// Both halves of operand `index` as each half of the operation sees them: `[low, high]`.
 fn halves(cx: &mut Context<'_, '_>, inst: &Inst, index: usize, half: u32, float: bool) -> Result<[Wide; 2], Fault> {
     let arg = &inst.args[index + 1];

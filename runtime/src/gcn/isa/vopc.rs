@@ -38,8 +38,18 @@ pub enum CompareType {
 pub struct Compare {
     predicate: Predicate,
     ty: CompareType,
-    /// Also writes EXEC.
-    writes_exec: bool,
+    to: Destination,
+}
+
+/// Where the lane mask goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Destination {
+    /// To the register that the instruction names.
+    Register,
+    /// There and to EXEC.
+    RegisterAndExec,
+    /// To EXEC alone.
+    Exec,
 }
 
 const FLOAT: &[(&str, Predicate)] = &[
@@ -76,9 +86,9 @@ const INTEGER: &[(&str, Predicate)] = &[
 pub(crate) fn all() -> impl Iterator<Item = (String, Compare)> {
     let floats = [("f16", Ty::F16), ("f32", Ty::F32), ("f64", Ty::F64)];
     let mut out = Vec::new();
-    for (prefix, writes_exec) in [("v_cmp", false), ("v_cmpx", true)] {
+    for (prefix, to) in [("v_cmp", Destination::Register), ("v_cmpx", Destination::RegisterAndExec)] {
         let mut add = |name: &str, ty: &str, predicate, of| {
-            out.push((format!("{prefix}_{name}_{ty}"), Compare { predicate, ty: of, writes_exec }));
+            out.push((format!("{prefix}_{name}_{ty}"), Compare { predicate, ty: of, to }));
         };
         for (ty, of) in floats {
             FLOAT.iter().for_each(|(name, p)| add(name, ty, *p, CompareType::Float(of)));
@@ -132,6 +142,19 @@ fn class(x: u64, ty: Ty) -> u32 {
 }
 
 impl Compare {
+    /// As gfx10 and later have it: what writes EXEC writes nothing else.
+    pub(super) fn without_register(self) -> Self {
+        match self.to {
+            Destination::RegisterAndExec => Self { to: Destination::Exec, ..self },
+            _ => self,
+        }
+    }
+
+    pub(super) fn operands(self) -> (usize, usize) {
+        let n = if self.to == Destination::Exec { 2 } else { 3 };
+        (n, n)
+    }
+
     fn types(self) -> [Ty; 2] {
         match self.ty {
             CompareType::Float(ty) => [ty, ty],
@@ -182,7 +205,8 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, op: Compare, inst: &Inst) -> Result
     if inst.mods.clamp || inst.mods.omod != 1.0 {
         return unsupported(format!("output modifier in `{}`", inst.text));
     }
-    let mut o = fetch(cx, inst, &inst.args[1..3], &op.types())?;
+    let first = inst.args.len() - 2;
+    let mut o = fetch(cx, inst, &inst.args[first..], &op.types())?;
     if let CompareType::Class(_) = op.ty {
         // The class of the operand as it is, not as flushed.
         if cx.wave.mode.denorm32 & 1 == 0 || cx.wave.mode.denorm64 & 1 == 0 {
@@ -198,9 +222,11 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, op: Compare, inst: &Inst) -> Result
         mask.v |= u64::from(op.holds(a, b)) << l;
         mask.u |= u64::from(ua | ub != 0 && !op.settled(a, ua, b, ub)) << l;
     }
-    let (first, count) = scalar_range(&inst.args[0])?;
-    cx.wave.set_scalar(first, count, mask)?;
-    if op.writes_exec {
+    if op.to != Destination::Exec {
+        let (first, count) = scalar_range(&inst.args[0])?;
+        cx.wave.set_scalar(first, count, mask)?;
+    }
+    if op.to != Destination::Register {
         cx.wave.set_exec(mask)?;
     }
     Ok(())

@@ -27,7 +27,7 @@ pub(super) fn read(cx: &mut Context<'_, '_>, inst: &Inst, bytes: u32, bits: u32)
             return Err(kind.lane(lane));
         }
         let own = cx.wave.outstanding;
-        let (v, u) = cx.lds.read(at, bytes, by, &own).map_err(|e| e.lane(lane))?;
+        let (v, u) = cx.lds.read(at, bytes, LdsAccess::Read, by, &own).map_err(|e| e.lane(lane))?;
         let number = |b: [u8; 16]| u128::from_le_bytes(b) & ((1 << (8 * bytes)) - 1);
         *chunk = (number(v), number(u));
         ranges.push((at as u32, at as u32 + bytes));

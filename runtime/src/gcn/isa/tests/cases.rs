@@ -1,10 +1,13 @@
 //! The cases, one table an encoding family.
 
 mod float;
+mod gfx12;
+pub(super) mod matrix;
 mod memory;
 mod scalar;
 mod vector;
 
+pub(super) use gfx12::GFX12;
 pub(super) use memory::TRANSFERS;
 
 pub(super) const ALL: &[&str] = &[

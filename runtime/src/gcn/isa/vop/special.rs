@@ -46,6 +46,13 @@ pub enum Special {
     Swap,
     /// Exchange rows of 16 or halves of 32 between two registers.
     PermlaneSwap(u8),
+    /// Any lane of the same or of the other row of 16; sources are numbered by scalars or by each lane.
+    Permlane16 {
+        /// Of the other row of a pair.
+        other_row: bool,
+        /// Each lane brings the number of its source.
+        vary: bool,
+    },
     /// Scaling before a division.
     DivScale,
     /// Division step that undoes the scaling.
@@ -62,7 +69,8 @@ impl Special {
             Self::Carry { cin, .. } => (4 + usize::from(cin), 4 + usize::from(cin)),
             Self::MadWide { .. } | Self::DivScale => (5, 5),
             Self::ReadFirstLane | Self::Swap | Self::PermlaneSwap(_) => (2, 2),
-            Self::ReadLane | Self::WriteLane | Self::Mbcnt { .. } => (3, 3),
+            Self::ReadLane | Self::WriteLane | Self::Mbcnt { .. } | Self::Permlane16 { vary: true, .. } => (3, 3),
+            Self::Permlane16 { vary: false, .. } => (4, 4),
             Self::DivFmas | Self::Mix(_) => (4, 4),
         }
     }
@@ -100,7 +108,7 @@ pub(crate) static TABLE: &[Row] = &[
     special("v_div_fmas_f64", F64, &[F64, F64, F64], Special::DivFmas),
 ];
 
-/// Writes a lane mask to a scalar register pair; inactive lanes give 0.
+/// Writes a lane mask to scalar registers; inactive lanes give 0.
 pub(crate) fn write_mask(cx: &mut Context<'_, '_>, arg: &Arg, value: Scalar) -> Result<(), Fault> {
     let (first, count) = scalar_range(arg)?;
     cx.wave.set_scalar(first, count, value)
@@ -124,23 +132,12 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, which: Special, row: &'static Row, 
     match which {
         Special::Nop | Special::Mix(_) => Ok(()),
         Special::Cndmask => {
-            let o = fetch(cx, inst, &args[1..3], row.s)?;
-            let mask = cx.wave.scalar_arg(&args[3], 64)?;
-            let [a, b, _] = &o.src;
-            let mut out = Wide::ZERO;
-            for l in lanes_of(o.write) {
-                let (x, y) = ((a.v[l], a.u[l]), (b.v[l], b.u[l]));
-                (out.v[l], out.u[l]) = if mask.v >> l & 1 == 1 { y } else { x };
-                if mask.u >> l & 1 == 1 {
-                    // Known only where both choices agree.
-                    out.u[l] = (x.0 ^ y.0) | x.1 | y.1;
-                }
-            }
-            write_back(cx, inst, B32, &mut out, o.write)
+            let (mut out, write) = select(cx, row, inst)?;
+            write_back(cx, inst, row.d, &mut out, write)
         }
         Special::Carry { sub, rev, cin } => {
             let o = fetch(cx, inst, &args[2..4], row.s)?;
-            let carry = if cin { cx.wave.scalar_arg(&args[4], 64)? } else { Scalar::default() };
+            let carry = if cin { cx.wave.mask_arg(&args[4])? } else { Scalar::default() };
             let mut out = Wide::ZERO;
             let mut mask = Scalar::default();
             for l in lanes_of(o.write) {
@@ -220,6 +217,7 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, which: Special, row: &'static Row, 
             cx.wave.set_wide(&args[0], 32, &b, exec)?;
             cx.wave.set_wide(&args[1], 32, &a, exec)
         }
+        Special::Permlane16 { other_row, vary } => permlane16(cx, inst, other_row, vary),
         Special::PermlaneSwap(width) => permlane_swap(cx, inst, usize::from(width)),
         Special::DivScale => {
             let o = fetch(cx, inst, &args[2..5], row.s)?;
@@ -327,6 +325,58 @@ fn div_scale64([s0, s1, s2]: [u64; 3]) -> (u64, bool) {
     } else {
         (s0, false)
     }
+}
+
+/// Operand 1 where the mask has a bit, else operand 0; and the lanes it goes to.
+pub(super) fn select(cx: &mut Context<'_, '_>, row: &Row, inst: &Inst) -> Result<(Wide, u64), Fault> {
+    let o = fetch(cx, inst, &inst.args[1..3], row.s)?;
+    let mask = cx.wave.mask_arg(&inst.args[3])?;
+    let [a, b, _] = &o.src;
+    let mut out = Wide::ZERO;
+    for l in lanes_of(o.write) {
+        let (x, y) = ((a.v[l], a.u[l]), (b.v[l], b.u[l]));
+        (out.v[l], out.u[l]) = if mask.v >> l & 1 == 1 { y } else { x };
+        if mask.u >> l & 1 == 1 {
+            // Known only where both choices agree.
+            out.u[l] = (x.0 ^ y.0) | x.1 | y.1;
+        }
+    }
+    Ok((out, o.write))
+}
+
+/// Every lane takes operand 0 of a lane of its row of 16, or of the row beside it. Four bits a lane say which: those of
+/// operands 1 and 2, which are scalars, or the low ones of its own operand 1.
+fn permlane16(cx: &mut Context<'_, '_>, inst: &Inst, other_row: bool, vary: bool) -> Result<(), Fault> {
+    let data = cx.wave.wide(&inst.args[1], 32, false)?;
+    let exec = cx.wave.exec();
+    let numbers = if vary {
+        cx.wave.wide(&inst.args[2], 32, false)?
+    } else {
+        let (low, high) = (cx.wave.scalar_arg(&inst.args[2], 32)?, cx.wave.scalar_arg(&inst.args[3], 32)?);
+        let all = Scalar { v: low.v | high.v << 32, u: low.u | high.u << 32 };
+        let all = all.defined(|| "the lane numbers".into(), Sink::Control)?;
+        let mut w = Wide::ZERO;
+        (0..LANES).for_each(|l| w.v[l] = all >> (4 * (l & 15)));
+        w
+    };
+    // As the bits of `op_sel`: read inactive lanes too; inactive lanes give 0 instead of nothing.
+    let (fetch_inactive, zero) = (inst.mods.op_sel & 1 == 1, inst.mods.op_sel >> 1 & 1 == 1);
+    let mut out = Wide::ZERO;
+    let mut write = exec;
+    for l in lanes_of(exec) {
+        if numbers.u[l] & 0xF != 0 {
+            let (what, bits) = ("the lane number".to_owned(), numbers.u[l]);
+            return Err(ErrorKind::Undefined { what, bits, sink: Sink::Control }.lane(l));
+        }
+        let row = (l & !15) ^ if other_row { 16 } else { 0 };
+        let from = row + (numbers.v[l] & 0xF) as usize;
+        if fetch_inactive || exec >> from & 1 == 1 {
+            (out.v[l], out.u[l]) = (data.v[from], data.u[from]);
+        } else if !zero {
+            write &= !(1 << l);
+        }
+    }
+    write_back(cx, inst, B32, &mut out, write)
 }
 
 /// Lanes of operand 0 with bit `width` set change places with those of operand 1 with it clear.

@@ -267,7 +267,7 @@ v_add_u32_sdwa v0, sext(v1), v2 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:BYT
 v_or_b32_sdwa v0, v1, v2 dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE src0_sel:WORD_0 src1_sel:WORD_0 | v0=0xaaaabbbb v1=0x1234 v2=0x4321 | v0=0x5335bbbb
 v_cvt_f32_f16_sdwa v0, v1 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:WORD_1 | v1=0x3e000000 | v0=1.5
 v_cmp_eq_u32_sdwa vcc, v1, v2 src0_sel:BYTE_0 src1_sel:DWORD | v1=0x1105 v2=5 | vcc=0xffffffffffffffff
-v_add_f16_e64 v0, v1, v2 op_sel:[1,0,1] | v0=0x11111111 v1=0x3c000000 v2=0x4000 | v0=0x00004200
+v_add_f16_e64 v0, v1, v2 op_sel:[1,0,1] | v0=0x11111111 v1=0x3c000000 v2=0x4000 | v0=0x42001111
 v_mad_u16 v0, v1, v2, v3 op_sel:[0,0,0,1] | v0=0x11112222 v1=2 v2=3 v3=4 | v0=0x000a2222
 buffer_load_dwordx4 v[0:3], v9, s[4:7], 0 offen | v9=8 s[4:5]=$ s6=16 s7=0x27000 mem+8=1 mem+12=2 mem+16=3 mem+20=4 | v0=1 v1=2 v2=0 v3=0
 buffer_store_dwordx2 v[0:1], v9, s[4:7], 0 offen | v0=7 v1=8 v9=4 s[4:5]=$ s6=8 s7=0x27000 mem+4=1 mem+8=2 exec=1 | mem+4=7 mem+8=2
