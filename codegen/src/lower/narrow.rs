@@ -1,0 +1,372 @@
+//! Conversions between floats and packed codes of narrow formats: by the chip's instructions where it has them, else by the
+//! sequences here, which give the codes of [`Narrow::encode`] and the numbers of [`Narrow::decode`] on any chip.
+
+use lathe_dsl::ir::{self, Scalar};
+use lathe_dsl::numerics::{Narrow, Overflow};
+use melior::ir::{Type, Value, ValueLike};
+
+use super::Lowering;
+use super::emit::{Emitter, IntPredicate, Result};
+
+/// Exponent field of an `f32`.
+const EXPONENT: u32 = 0x7F80_0000;
+/// An `f32` NaN.
+const NAN: u32 = 0x7FC0_0000;
+/// 2^−127 as `f32`: what the code 0 of e8m0 means.
+const LEAST: u32 = 0x0040_0000;
+
+/// Elements that become codes.
+pub struct Encoding<'c, 'a> {
+    pub format: Narrow,
+    pub overflow: Overflow,
+    /// Type of the elements.
+    pub from: Scalar,
+    pub elements: Vec<Value<'c, 'a>>,
+    /// `f32` whose exponent field is the block's scale.
+    pub scale: Option<Value<'c, 'a>>,
+    /// A word, and the byte of it from which on the codes are wanted.
+    pub old: Option<(Value<'c, 'a>, u32)>,
+}
+
+/// Codes in words of 32 bits, lowest first; bits of the last word that none fills may be anything.
+pub struct Encoded<'c, 'a> {
+    pub words: Vec<Value<'c, 'a>>,
+    /// Whether they are where [`Encoding::old`] wants them.
+    pub inserted: bool,
+}
+
+/// Codes that become elements.
+pub struct Decoding<'c, 'a> {
+    pub format: Narrow,
+    /// Type of the elements.
+    pub to: Scalar,
+    /// Number of elements.
+    pub n: u32,
+    /// Codes in words of 32 bits, lowest first, zeros above them.
+    pub words: Vec<Value<'c, 'a>>,
+    /// `f32` whose exponent field is the block's scale.
+    pub scale: Option<Value<'c, 'a>>,
+}
+
+/// Arithmetic on 32-bit words and single floats.
+impl<'c, 'a> Emitter<'c, 'a> {
+    pub fn with_word(&self, name: &str, a: Value<'c, 'a>, b: u32) -> Result<Value<'c, 'a>> {
+        self.same(name, &[a, self.word(b)?])
+    }
+
+    pub fn or_words(&self, a: Value<'c, 'a>, b: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
+        self.same("arith.ori", &[a, b])
+    }
+
+    fn bits_of(&self, x: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
+        self.bitcast(x, self.int(32))
+    }
+
+    fn float_of(&self, bits: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
+        self.bitcast(bits, self.scalar(Scalar::F32))
+    }
+
+    /// `yes` where `a` compares so with `b`.
+    fn choose(
+        &self,
+        predicate: IntPredicate,
+        a: Value<'c, 'a>,
+        b: u32,
+        yes: u32,
+        no: Value<'c, 'a>,
+    ) -> Result<Value<'c, 'a>> {
+        let holds = self.cmpi(predicate, a, self.word(b)?, self.int(1))?;
+        self.select(holds, self.word(yes)?, no)
+    }
+
+    /// An element as `f32`, exactly. A NaN stays one, with any sign.
+    pub fn widened(&self, from: Scalar, x: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
+        if from == Scalar::F32 { Ok(x) } else { self.value("arith.extf", &[x], self.scalar(Scalar::F32), &[]) }
+    }
+
+    /// The scale of a block as the `f32` that it stands for.
+    pub fn block_scale(&self, scale: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
+        let field = self.with_word("arith.andi", self.bits_of(scale)?, EXPONENT)?;
+        let finite = self.with_word("arith.maxui", field, LEAST)?;
+        self.float_of(self.choose(IntPredicate::Eq, field, EXPONENT, NAN, finite)?)
+    }
+
+    /// One divided by the scale of a block, exactly.
+    pub fn reciprocal_scale(&self, scale: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
+        let field = self.with_word("arith.andi", self.bits_of(scale)?, EXPONENT)?;
+        let normal = self.same("arith.subi", &[self.word(254 << 23)?, field])?;
+        // That of 2^127 is a subnormal number.
+        let finite = self.with_word("arith.maxsi", normal, LEAST)?;
+        self.float_of(self.choose(IntPredicate::Eq, field, EXPONENT, NAN, finite)?)
+    }
+
+    /// Words of these bits in place of bits of `old`: `bits` of them from `shift` on.
+    fn inserted(&self, old: Value<'c, 'a>, word: Value<'c, 'a>, shift: u32, bits: u32) -> Result<Value<'c, 'a>> {
+        let mask = (u32::MAX >> (32 - bits)) << shift;
+        let kept = self.with_word("arith.andi", old, !mask)?;
+        let moved = self.with_word("arith.shli", word, shift)?;
+        self.or_words(kept, self.with_word("arith.andi", moved, mask)?)
+    }
+}
+
+impl<'c, 'a> Lowering<'c, 'a, '_> {
+    /// Packed codes of elements.
+    pub(super) fn encode(&self, op: &ir::Op, result: ir::Value) -> Result<Value<'c, 'a>> {
+        let ir::Op::Encode { value, scale, old, format, overflow, byte } = op else {
+            return Err(format!("`{}` makes no codes", op.def().name));
+        };
+        let (e, from, to) = (&self.emit, self.kernel.ty(*value), self.kernel.ty(result));
+        let old = match (old, byte) {
+            (Some(old), Some(byte)) => Some((self.get(*old)?, *byte)),
+            _ => None,
+        };
+        let encoding = Encoding {
+            format: *format,
+            overflow: *overflow,
+            from: from.scalar(),
+            elements: e.elements(from, self.get(*value)?)?,
+            scale: scale.map(|s| self.get(s)).transpose()?,
+            old,
+        };
+        let Encoded { words, inserted } = match self.backend.encode(e, &encoding)? {
+            Some(encoded) => encoded,
+            None => Encoded { words: encoded(e, &encoding)?, inserted: false },
+        };
+        if let Some((old, byte)) = old {
+            let bits = (from.lanes() * format.bits()).next_multiple_of(8);
+            return if inserted { Ok(words[0]) } else { e.inserted(old, words[0], 8 * byte, bits) };
+        }
+        match to {
+            ir::Type::Scalar(s) => e.resize(words[0], 32, s.bits(), false),
+            to => e.gather(to, &words),
+        }
+    }
+
+    /// The elements of packed codes.
+    pub(super) fn decode(
+        &self,
+        codes: ir::Value,
+        scale: Option<ir::Value>,
+        format: Narrow,
+        result: ir::Value,
+    ) -> Result<Value<'c, 'a>> {
+        let (e, from, to) = (&self.emit, self.kernel.ty(codes), self.kernel.ty(result));
+        let packed = self.get(codes)?;
+        let words = match from {
+            ir::Type::Scalar(s) => vec![e.resize(packed, s.bits(), 32, false)?],
+            from => e.elements(from, packed)?,
+        };
+        let scale = scale.map(|s| self.get(s)).transpose()?;
+        let decoding = Decoding { format, to: to.scalar(), n: to.lanes(), words, scale };
+        let elements = match self.backend.decode(e, &decoding)? {
+            Some(elements) => elements,
+            None => decoded(e, &decoding, self.backend.bf16_is_dear())?,
+        };
+        e.gather(to, &elements)
+    }
+}
+
+/// Codes by integers, and one addition of floats that rounds.
+pub fn encoded<'c, 'a>(e: &Emitter<'c, 'a>, encoding: &Encoding<'c, 'a>) -> Result<Vec<Value<'c, 'a>>> {
+    let Encoding { format, overflow, from, elements, scale, .. } = encoding;
+    let reciprocal = scale.map(|s| e.reciprocal_scale(s)).transpose()?;
+    let mut codes = vec![];
+    for x in elements {
+        let wide = e.widened(*from, *x)?;
+        // Of the element itself: arithmetic may change a NaN's.
+        let sign = match from {
+            Scalar::F16 => {
+                let half = e.resize(e.bitcast(*x, e.int(16))?, 16, 32, false)?;
+                e.with_word("arith.shli", half, 16)?
+            }
+            _ => e.bits_of(wide)?,
+        };
+        let scaled = match reciprocal {
+            Some(r) => e.same("arith.mulf", &[wide, r])?,
+            None => wide,
+        };
+        codes.push(if format.signed() {
+            code(e, *format, *overflow, scaled, sign)?
+        } else {
+            power(e, *overflow, scaled)?
+        });
+    }
+    packed(e, &codes, format.bits())
+}
+
+/// Codes of so many bits side by side.
+fn packed<'c, 'a>(e: &Emitter<'c, 'a>, codes: &[Value<'c, 'a>], bits: u32) -> Result<Vec<Value<'c, 'a>>> {
+    let mut words: Vec<Option<Value<'c, 'a>>> = vec![None; (codes.len() as u32 * bits).div_ceil(32) as usize];
+    let mut put = |word: u32, part: Value<'c, 'a>| -> Result<()> {
+        let slot = &mut words[word as usize];
+        *slot = Some(match *slot {
+            Some(below) => e.or_words(below, part)?,
+            None => part,
+        });
+        Ok(())
+    };
+    for (code, i) in codes.iter().zip(0..) {
+        let (word, shift) = (i * bits / 32, i * bits % 32);
+        put(word, if shift == 0 { *code } else { e.with_word("arith.shli", *code, shift)? })?;
+        if shift + bits > 32 {
+            put(word + 1, e.with_word("arith.shrui", *code, 32 - shift)?)?;
+        }
+    }
+    words.into_iter().map(|w| w.ok_or_else(|| "a word without codes".to_owned())).collect()
+}
+
+/// The code of one number, in a word; the sign is the upper bit of `sign`.
+fn code<'c, 'a>(
+    e: &Emitter<'c, 'a>,
+    format: Narrow,
+    overflow: Overflow,
+    x: Value<'c, 'a>,
+    sign: Value<'c, 'a>,
+) -> Result<Value<'c, 'a>> {
+    let (_, fraction, bias) = format.parts();
+    let size = e.with_word("arith.andi", e.bits_of(x)?, 0x7FFF_FFFF)?;
+    let largest = format.decode(format.largest());
+    // One step past the largest number, which would be the next code.
+    let next = largest + (largest - format.decode(format.largest() - 1));
+    let middle = (largest + next) / 2.0;
+    // Magnitudes from here on are no numbers of the format; of two equally near ones the even one counts.
+    let past = middle.to_bits() + u32::from(format.largest() & 1 == 0);
+    let (limit, no_number) = match (format.nan(), overflow) {
+        (None, _) => (Some(largest), None),
+        (Some(nan), Overflow::Ieee) if format.infinity().is_none() => (None, Some((past, nan))),
+        (Some(nan), Overflow::Ieee) => (Some(next), Some((EXPONENT + 1, nan))),
+        (Some(nan), Overflow::Saturate) => (Some(largest), Some((EXPONENT + 1, nan))),
+    };
+    let limited = match limit {
+        Some(limit) => e.with_word("arith.minui", size, limit.to_bits())?,
+        None => size,
+    };
+    // The number plus 2^(23 − fraction) of its binade, or of the smallest normal one, is rounded where the code ends.
+    let smallest = (128 - bias) as u32;
+    let field = e.with_word("arith.andi", limited, EXPONENT)?;
+    let binade = e.with_word("arith.maxui", field, smallest << 23)?;
+    let large = e.with_word("arith.addi", binade, (23 - fraction) << 23)?;
+    let sum = e.same("arith.addf", &[e.float_of(limited)?, e.float_of(large)?])?;
+    let units = e.same("arith.subi", &[e.bits_of(sum)?, large])?;
+    let above = e.with_word("arith.shrui", binade, 23 - fraction)?;
+    let above = e.with_word("arith.subi", above, smallest << fraction)?;
+    let magnitude = e.same("arith.addi", &[above, units])?;
+    let top = 1 << (format.bits() - 1);
+    let moved = e.with_word("arith.shrui", sign, 32 - format.bits())?;
+    let signed = e.or_words(magnitude, e.with_word("arith.andi", moved, top)?)?;
+    let signed = if format.has_no_negative_zero() {
+        e.choose(IntPredicate::Eq, magnitude, 0, 0, signed)?
+    } else {
+        signed
+    };
+    match no_number {
+        Some((from, nan)) => e.choose(IntPredicate::Uge, size, from, nan.into(), signed),
+        None => Ok(signed),
+    }
+}
+
+/// The e8m0 code of one number, in a word.
+fn power<'c, 'a>(e: &Emitter<'c, 'a>, overflow: Overflow, x: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
+    let bits = e.bits_of(x)?;
+    let size = e.with_word("arith.andi", bits, 0x7FFF_FFFF)?;
+    // 2^127, the largest, or infinity, whose exponent field is NaN's code.
+    let limit = if overflow == Overflow::Saturate { 0x7F00_0000 } else { EXPONENT };
+    let limited = e.with_word("arith.minui", size, limit)?;
+    let odd = e.with_word("arith.andi", e.with_word("arith.shrui", limited, 23)?, 1)?;
+    let half = e.with_word("arith.addi", odd, 0x3F_FFFF)?;
+    // Below 2^−126 lies 2^−127, a subnormal number with a step of half the size.
+    let half = e.choose(IntPredicate::Ult, limited, 0x80_0000, 0x1F_FFFF, half)?;
+    let sum = e.same("arith.addi", &[limited, half])?;
+    let code = e.with_word("arith.shrui", sum, 23)?;
+    let code = e.choose(IntPredicate::Ugt, bits, 0x8000_0000, 0xFF, code)?;
+    e.choose(IntPredicate::Ugt, size, EXPONENT, 0xFF, code)
+}
+
+/// Code `i` of packed ones, in a word without other bits.
+pub fn picked<'c, 'a>(e: &Emitter<'c, 'a>, words: &[Value<'c, 'a>], i: u32, bits: u32) -> Result<Value<'c, 'a>> {
+    let (word, shift) = ((i * bits / 32) as usize, i * bits % 32);
+    let mut code = if shift == 0 { words[word] } else { e.with_word("arith.shrui", words[word], shift)? };
+    if shift + bits > 32 {
+        code = e.or_words(code, e.with_word("arith.shli", words[word + 1], 32 - shift)?)?;
+    }
+    if shift + bits == 32 { Ok(code) } else { e.with_word("arith.andi", code, (1 << bits) - 1) }
+}
+
+/// Numbers of codes by integers, and one product of floats.
+pub fn decoded<'c, 'a>(
+    e: &Emitter<'c, 'a>,
+    decoding: &Decoding<'c, 'a>,
+    bf16_is_dear: bool,
+) -> Result<Vec<Value<'c, 'a>>> {
+    let Decoding { format, to, n, words, scale } = decoding;
+    let scale = scale.map(|s| e.block_scale(s)).transpose()?;
+    let mut elements = vec![];
+    for i in 0..*n {
+        let code = picked(e, words, i, format.bits())?;
+        if let (Narrow::E5m2, Scalar::F16, None) = (format, to, scale) {
+            elements.push(e5m2_half(e, code)?);
+            continue;
+        }
+        let number = number(e, *format, code)?;
+        elements.push(narrowed(e, number, scale, *to, bf16_is_dear)?);
+    }
+    Ok(elements)
+}
+
+/// An `f32` that a code means, times a scale, in the type of the elements.
+pub fn narrowed<'c, 'a>(
+    e: &Emitter<'c, 'a>,
+    number: Value<'c, 'a>,
+    scale: Option<Value<'c, 'a>>,
+    to: Scalar,
+    bf16_is_dear: bool,
+) -> Result<Value<'c, 'a>> {
+    let scaled = match scale {
+        Some(s) => e.same("arith.mulf", &[number, s])?,
+        None => number,
+    };
+    match to {
+        Scalar::F32 => Ok(scaled),
+        // Exact.
+        Scalar::Bf16 if scale.is_none() && bf16_is_dear => {
+            let upper = e.with_word("arith.shrui", e.bits_of(scaled)?, 16)?;
+            e.bitcast(e.resize(upper, 32, 16, false)?, e.scalar(to))
+        }
+        to => e.value("arith.truncf", &[scaled], e.scalar(to), &[]),
+    }
+}
+
+/// The upper byte of an f16.
+fn e5m2_half<'c, 'a>(e: &Emitter<'c, 'a>, code: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
+    let half = e.resize(e.with_word("arith.shli", code, 8)?, 32, 16, false)?;
+    e.bitcast(half, e.scalar(Scalar::F16))
+}
+
+/// The `f32` that one code means.
+fn number<'c, 'a>(e: &Emitter<'c, 'a>, format: Narrow, code: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
+    let (_, fraction, bias) = format.parts();
+    match format {
+        Narrow::E8m0 => {
+            let finite = e.with_word("arith.maxui", e.with_word("arith.shli", code, 23)?, LEAST)?;
+            return e.float_of(e.choose(IntPredicate::Eq, code, 0xFF, NAN, finite)?);
+        }
+        Narrow::E5m2 => return e.widened(Scalar::F16, e5m2_half(e, code)?),
+        _ => {}
+    }
+    // Exponent and fraction where an f32 has them, times what the biases differ by: subnormal numbers come out right.
+    let magnitude = e.with_word("arith.andi", code, (1 << (format.bits() - 1)) - 1)?;
+    let moved = e.with_word("arith.shli", magnitude, 23 - fraction)?;
+    let sign = e.with_word("arith.shli", code, 32 - format.bits())?;
+    let sign = e.with_word("arith.andi", sign, 0x8000_0000)?;
+    let factor = e.float_of(e.word(((254 - bias) as u32) << 23)?)?;
+    let number = e.same("arith.mulf", &[e.float_of(e.or_words(moved, sign)?)?, factor])?;
+    let Some(nan) = format.nan() else { return Ok(number) };
+    let nan_at = if format.has_no_negative_zero() { code } else { magnitude };
+    let is_nan = e.cmpi(IntPredicate::Eq, nan_at, e.word(nan.into())?, e.int(1))?;
+    e.select(is_nan, e.float_of(e.word(NAN)?)?, number)
+}
+
+/// Two elements side by side.
+pub fn pair<'c, 'a>(e: &Emitter<'c, 'a>, a: Value<'c, 'a>, b: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
+    e.value("vector.from_elements", &[a, b], Type::vector(&[2], a.r#type()), &[])
+}
