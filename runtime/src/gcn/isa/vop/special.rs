@@ -1,6 +1,7 @@
 //! Vector instructions that are not lane by lane, or have a second result or a hidden operand.
 
 use super::mix::{self, Mix};
+use super::narrow;
 use super::{Operands, Row, Ty, fetch, special, write_back};
 use crate::gcn::decode::{Arg, Inst, Kind};
 use crate::gcn::error::{ErrorKind, Fault, Sink, unsupported};
@@ -52,6 +53,8 @@ pub enum Special {
     DivFmas,
     /// `v_fma_mix*`: f32 fused multiply-add of f16 and f32 operands.
     Mix(Mix),
+    /// `v_cvt_*` to and from codes of 8, 6 and 4 bits.
+    Narrow(narrow::Convert),
 }
 
 impl Special {
@@ -64,6 +67,7 @@ impl Special {
             Self::ReadFirstLane | Self::Swap | Self::PermlaneSwap(_) => (2, 2),
             Self::ReadLane | Self::WriteLane | Self::Mbcnt { .. } => (3, 3),
             Self::DivFmas | Self::Mix(_) => (4, 4),
+            Self::Narrow(convert) => convert.operands(),
         }
     }
 }
@@ -123,6 +127,7 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, which: Special, row: &'static Row, 
     let args = &inst.args;
     match which {
         Special::Nop | Special::Mix(_) => Ok(()),
+        Special::Narrow(convert) => narrow::exec(cx, convert, inst, false),
         Special::Cndmask => {
             let o = fetch(cx, inst, &args[1..3], row.s)?;
             let mask = cx.wave.scalar_arg(&args[3], 64)?;
