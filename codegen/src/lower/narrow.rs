@@ -26,6 +26,8 @@ pub struct Encoding<'c, 'a> {
     pub scale: Option<Value<'c, 'a>>,
     /// A word, and the byte of it from which on the codes are wanted.
     pub old: Option<(Value<'c, 'a>, u32)>,
+    /// Whether arithmetic flushes subnormal `f32`.
+    pub flush: bool,
 }
 
 /// Codes in words of 32 bits, lowest first; bits of the last word that none fills may be anything.
@@ -46,6 +48,8 @@ pub struct Decoding<'c, 'a> {
     pub words: Vec<Value<'c, 'a>>,
     /// `f32` whose exponent field is the block's scale.
     pub scale: Option<Value<'c, 'a>>,
+    /// Whether arithmetic flushes subnormal `f32`.
+    pub flush: bool,
 }
 
 /// Arithmetic on 32-bit words and single floats.
@@ -127,6 +131,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             elements: e.elements(from, self.get(*value)?)?,
             scale: scale.map(|s| self.get(s)).transpose()?,
             old,
+            flush: self.kernel.fast_math.flush_subnormals,
         };
         let Encoded { words, inserted } = match self.backend.encode(e, &encoding)? {
             Some(encoded) => encoded,
@@ -157,7 +162,8 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             from => e.elements(from, packed)?,
         };
         let scale = scale.map(|s| self.get(s)).transpose()?;
-        let decoding = Decoding { format, to: to.scalar(), n: to.lanes(), words, scale };
+        let flush = self.kernel.fast_math.flush_subnormals;
+        let decoding = Decoding { format, to: to.scalar(), n: to.lanes(), words, scale, flush };
         let elements = match self.backend.decode(e, &decoding)? {
             Some(elements) => elements,
             None => decoded(e, &decoding, self.backend.bf16_is_dear())?,
@@ -168,7 +174,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
 
 /// Codes by integers, and one addition of floats that rounds.
 pub fn encoded<'c, 'a>(e: &Emitter<'c, 'a>, encoding: &Encoding<'c, 'a>) -> Result<Vec<Value<'c, 'a>>> {
-    let Encoding { format, overflow, from, elements, scale, .. } = encoding;
+    let Encoding { format, overflow, from, elements, scale, flush, .. } = encoding;
     let reciprocal = scale.map(|s| e.reciprocal_scale(s)).transpose()?;
     let mut codes = vec![];
     for x in elements {
@@ -185,10 +191,12 @@ pub fn encoded<'c, 'a>(e: &Emitter<'c, 'a>, encoding: &Encoding<'c, 'a>) -> Resu
             Some(r) => e.same("arith.mulf", &[wide, r])?,
             None => wide,
         };
-        codes.push(if format.signed() {
-            code(e, *format, *overflow, scaled, sign)?
-        } else {
+        codes.push(if !format.signed() {
             power(e, *overflow, scaled)?
+        } else if *from == Scalar::F32 || *flush {
+            signed(e, *format, *overflow, code(e, *format, *overflow, scaled)?, sign)?
+        } else {
+            signed(e, *format, *overflow, short_code(e, *format, *overflow, scaled)?, sign)?
         });
     }
     packed(e, &codes, format.bits())
@@ -215,33 +223,85 @@ fn packed<'c, 'a>(e: &Emitter<'c, 'a>, codes: &[Value<'c, 'a>], bits: u32) -> Re
     words.into_iter().map(|w| w.ok_or_else(|| "a word without codes".to_owned())).collect()
 }
 
-/// The code of one number, in a word; the sign is the upper bit of `sign`.
+/// What becomes of magnitudes that are no numbers of a format.
+struct Limits {
+    /// Code of the largest magnitude that the sequence need give.
+    largest: Option<u8>,
+    /// The code of what is past a magnitude, in the sequence's own measure.
+    nan: Option<(Past, u8)>,
+}
+
+/// A magnitude.
+#[derive(Clone, Copy)]
+enum Past {
+    /// Half a step past the largest number, where rounding to even leaves it.
+    Middle,
+    /// Infinity.
+    Infinity,
+}
+
+fn limits(format: Narrow, overflow: Overflow) -> Limits {
+    let largest = format.largest();
+    match (format.nan(), overflow) {
+        (None, _) => Limits { largest: Some(largest), nan: None },
+        (Some(nan), Overflow::Ieee) if format.infinity().is_none() => {
+            Limits { largest: None, nan: Some((Past::Middle, nan)) }
+        }
+        (Some(nan), Overflow::Ieee) => Limits { largest: Some(largest + 1), nan: Some((Past::Infinity, nan)) },
+        (Some(nan), Overflow::Saturate) => Limits { largest: Some(largest), nan: Some((Past::Infinity, nan)) },
+    }
+}
+
+/// A code's magnitude, and the value that its size is told by.
+struct Magnitude<'c, 'a> {
+    code: Value<'c, 'a>,
+    /// Bits of a float that is not negative; of a NaN more than infinity's.
+    size: Value<'c, 'a>,
+    /// The size half a step past the format's largest number.
+    middle: u32,
+}
+
+/// A code of its magnitude and its sign, the upper bit of `sign`.
+fn signed<'c, 'a>(
+    e: &Emitter<'c, 'a>,
+    format: Narrow,
+    overflow: Overflow,
+    Magnitude { code, size, middle }: Magnitude<'c, 'a>,
+    sign: Value<'c, 'a>,
+) -> Result<Value<'c, 'a>> {
+    let moved = e.with_word("arith.shrui", sign, 32 - format.bits())?;
+    let mut signed = e.or_words(code, e.with_word("arith.andi", moved, 1 << (format.bits() - 1))?)?;
+    if format.has_no_negative_zero() {
+        signed = e.choose(IntPredicate::Eq, code, 0, 0, signed)?;
+    }
+    match limits(format, overflow).nan {
+        // The middle itself goes to the even code, which may be the largest number's.
+        Some((Past::Middle, nan)) => {
+            let from = middle + u32::from(format.largest() & 1 == 0);
+            e.choose(IntPredicate::Uge, size, from, nan.into(), signed)
+        }
+        Some((Past::Infinity, nan)) => e.choose(IntPredicate::Ugt, size, EXPONENT, nan.into(), signed),
+        None => Ok(signed),
+    }
+}
+
+/// Of any `f32`: the number plus 2^(23 − fraction) of its binade, or of the smallest normal one, is rounded where the code
+/// ends.
 fn code<'c, 'a>(
     e: &Emitter<'c, 'a>,
     format: Narrow,
     overflow: Overflow,
     x: Value<'c, 'a>,
-    sign: Value<'c, 'a>,
-) -> Result<Value<'c, 'a>> {
+) -> Result<Magnitude<'c, 'a>> {
     let (_, fraction, bias) = format.parts();
     let size = e.with_word("arith.andi", e.bits_of(x)?, 0x7FFF_FFFF)?;
     let largest = format.decode(format.largest());
-    // One step past the largest number, which would be the next code.
-    let next = largest + (largest - format.decode(format.largest() - 1));
-    let middle = (largest + next) / 2.0;
-    // Magnitudes from here on are no numbers of the format; of two equally near ones the even one counts.
-    let past = middle.to_bits() + u32::from(format.largest() & 1 == 0);
-    let (limit, no_number) = match (format.nan(), overflow) {
-        (None, _) => (Some(largest), None),
-        (Some(nan), Overflow::Ieee) if format.infinity().is_none() => (None, Some((past, nan))),
-        (Some(nan), Overflow::Ieee) => (Some(next), Some((EXPONENT + 1, nan))),
-        (Some(nan), Overflow::Saturate) => (Some(largest), Some((EXPONENT + 1, nan))),
-    };
-    let limited = match limit {
-        Some(limit) => e.with_word("arith.minui", size, limit.to_bits())?,
+    let step = largest - format.decode(format.largest() - 1);
+    let limited = match limits(format, overflow).largest {
+        Some(code) if code == format.largest() => e.with_word("arith.minui", size, largest.to_bits())?,
+        Some(_) => e.with_word("arith.minui", size, (largest + step).to_bits())?,
         None => size,
     };
-    // The number plus 2^(23 − fraction) of its binade, or of the smallest normal one, is rounded where the code ends.
     let smallest = (128 - bias) as u32;
     let field = e.with_word("arith.andi", limited, EXPONENT)?;
     let binade = e.with_word("arith.maxui", field, smallest << 23)?;
@@ -250,36 +310,49 @@ fn code<'c, 'a>(
     let units = e.same("arith.subi", &[e.bits_of(sum)?, large])?;
     let above = e.with_word("arith.shrui", binade, 23 - fraction)?;
     let above = e.with_word("arith.subi", above, smallest << fraction)?;
-    let magnitude = e.same("arith.addi", &[above, units])?;
-    let top = 1 << (format.bits() - 1);
-    let moved = e.with_word("arith.shrui", sign, 32 - format.bits())?;
-    let signed = e.or_words(magnitude, e.with_word("arith.andi", moved, top)?)?;
-    let signed = if format.has_no_negative_zero() {
-        e.choose(IntPredicate::Eq, magnitude, 0, 0, signed)?
-    } else {
-        signed
+    let code = e.same("arith.addi", &[above, units])?;
+    Ok(Magnitude { code, size, middle: (largest + step / 2.0).to_bits() })
+}
+
+/// Of an `f32` that came from f16 or bf16: times what the biases differ by, its bits are the code's and more, the format's
+/// subnormal numbers being `f32`'s. Numbers of 11 bits lose none where they do not become 0 either way.
+fn short_code<'c, 'a>(
+    e: &Emitter<'c, 'a>,
+    format: Narrow,
+    overflow: Overflow,
+    x: Value<'c, 'a>,
+) -> Result<Magnitude<'c, 'a>> {
+    let (_, fraction, bias) = format.parts();
+    let below = 23 - fraction;
+    let single = ir::Type::Scalar(Scalar::F32);
+    let positive = e.float_intrinsic("llvm.fabs", single, &[x], &[])?;
+    let factor = f32::from_bits((bias as u32) << 23);
+    let size = e.bits_of(e.same("arith.mulf", &[positive, e.float_constant(single, factor)?])?)?;
+    let limited = match limits(format, overflow).largest {
+        Some(code) => e.with_word("arith.minui", size, u32::from(code) << below)?,
+        None => size,
     };
-    match no_number {
-        Some((from, nan)) => e.choose(IntPredicate::Uge, size, from, nan.into(), signed),
-        None => Ok(signed),
-    }
+    let odd = e.with_word("arith.andi", e.with_word("arith.shrui", limited, below)?, 1)?;
+    let half = e.with_word("arith.addi", odd, (1 << (below - 1)) - 1)?;
+    let code = e.with_word("arith.shrui", e.same("arith.addi", &[limited, half])?, below)?;
+    Ok(Magnitude { code, size, middle: u32::from(format.largest()) << below | 1 << (below - 1) })
 }
 
 /// The e8m0 code of one number, in a word.
 fn power<'c, 'a>(e: &Emitter<'c, 'a>, overflow: Overflow, x: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
-    let bits = e.bits_of(x)?;
-    let size = e.with_word("arith.andi", bits, 0x7FFF_FFFF)?;
+    // Makes 0 of −0: more bits than infinity's are then a NaN's or of a negative number.
+    let zero = e.float_constant(ir::Type::Scalar(Scalar::F32), 0.0)?;
+    let bits = e.bits_of(e.same("arith.addf", &[x, zero])?)?;
     // 2^127, the largest, or infinity, whose exponent field is NaN's code.
     let limit = if overflow == Overflow::Saturate { 0x7F00_0000 } else { EXPONENT };
-    let limited = e.with_word("arith.minui", size, limit)?;
+    let limited = e.with_word("arith.minui", bits, limit)?;
     let odd = e.with_word("arith.andi", e.with_word("arith.shrui", limited, 23)?, 1)?;
     let half = e.with_word("arith.addi", odd, 0x3F_FFFF)?;
     // Below 2^−126 lies 2^−127, a subnormal number with a step of half the size.
     let half = e.choose(IntPredicate::Ult, limited, 0x80_0000, 0x1F_FFFF, half)?;
     let sum = e.same("arith.addi", &[limited, half])?;
     let code = e.with_word("arith.shrui", sum, 23)?;
-    let code = e.choose(IntPredicate::Ugt, bits, 0x8000_0000, 0xFF, code)?;
-    e.choose(IntPredicate::Ugt, size, EXPONENT, 0xFF, code)
+    e.choose(IntPredicate::Ugt, bits, EXPONENT, 0xFF, code)
 }
 
 /// Code `i` of packed ones, in a word without other bits.
@@ -298,7 +371,7 @@ pub fn decoded<'c, 'a>(
     decoding: &Decoding<'c, 'a>,
     bf16_is_dear: bool,
 ) -> Result<Vec<Value<'c, 'a>>> {
-    let Decoding { format, to, n, words, scale } = decoding;
+    let Decoding { format, to, n, words, scale, flush } = decoding;
     let scale = scale.map(|s| e.block_scale(s)).transpose()?;
     let mut elements = vec![];
     for i in 0..*n {
@@ -307,7 +380,7 @@ pub fn decoded<'c, 'a>(
             elements.push(e5m2_half(e, code)?);
             continue;
         }
-        let number = number(e, *format, code)?;
+        let number = number(e, *format, code, *flush)?;
         elements.push(narrowed(e, number, scale, *to, bf16_is_dear)?);
     }
     Ok(elements)
@@ -343,7 +416,12 @@ fn e5m2_half<'c, 'a>(e: &Emitter<'c, 'a>, code: Value<'c, 'a>) -> Result<Value<'
 }
 
 /// The `f32` that one code means.
-fn number<'c, 'a>(e: &Emitter<'c, 'a>, format: Narrow, code: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
+fn number<'c, 'a>(
+    e: &Emitter<'c, 'a>,
+    format: Narrow,
+    code: Value<'c, 'a>,
+    flush: bool,
+) -> Result<Value<'c, 'a>> {
     let (_, fraction, bias) = format.parts();
     match format {
         Narrow::E8m0 => {
@@ -358,8 +436,19 @@ fn number<'c, 'a>(e: &Emitter<'c, 'a>, format: Narrow, code: Value<'c, 'a>) -> R
     let moved = e.with_word("arith.shli", magnitude, 23 - fraction)?;
     let sign = e.with_word("arith.shli", code, 32 - format.bits())?;
     let sign = e.with_word("arith.andi", sign, 0x8000_0000)?;
-    let factor = e.float_of(e.word(((254 - bias) as u32) << 23)?)?;
-    let number = e.same("arith.mulf", &[e.float_of(e.or_words(moved, sign)?)?, factor])?;
+    let number = if flush {
+        // The same without a subnormal number on the way.
+        let single = e.scalar(Scalar::F32);
+        let step = e.float_of(e.word(((128 - bias) as u32 - fraction) << 23)?)?;
+        let steps = e.value("arith.uitofp", &[magnitude], single, &[])?;
+        let subnormal = e.bits_of(e.same("arith.mulf", &[steps, step])?)?;
+        let normal = e.with_word("arith.addi", moved, ((127 - bias) as u32) << 23)?;
+        let is_normal = e.cmpi(IntPredicate::Uge, magnitude, e.word(1 << fraction)?, e.int(1))?;
+        e.float_of(e.or_words(e.select(is_normal, normal, subnormal)?, sign)?)?
+    } else {
+        let factor = e.float_of(e.word(((254 - bias) as u32) << 23)?)?;
+        e.same("arith.mulf", &[e.float_of(e.or_words(moved, sign)?)?, factor])?
+    };
     let Some(nan) = format.nan() else { return Ok(number) };
     let nan_at = if format.has_no_negative_zero() { code } else { magnitude };
     let is_nan = e.cmpi(IntPredicate::Eq, nan_at, e.word(nan.into())?, e.int(1))?;

@@ -184,7 +184,7 @@ impl Amdgpu {
         e: &Emitter<'c, 'a>,
         decoding: &Decoding<'c, 'a>,
     ) -> Result<Option<Vec<Value<'c, 'a>>>> {
-        let Decoding { format, to, n, words, scale } = decoding;
+        let Decoding { format, to, n, words, scale, .. } = decoding;
         let one = || e.float_constant(SINGLE, 1.0);
         let two = |of: Scalar| Type::vector(&[2], e.scalar(of));
         let mut elements = vec![];

@@ -1,6 +1,6 @@
 //! NVIDIA's conversions of narrow floats: fp8 on every chip here, fp6 and fp4 from compute capability 12.0 on.
 
-use lathe_dsl::ir::Scalar;
+use lathe_dsl::ir::{self, Scalar};
 use lathe_dsl::numerics::{Narrow, Overflow};
 use lathe_dsl::target::Generation;
 use melior::ir::{Type, Value};
@@ -36,7 +36,7 @@ impl Nvptx {
             return Ok(None);
         }
         let bits = format.bits();
-        let (single, short) = (e.scalar(Scalar::F32), e.int(16));
+        let short = e.int(16);
         // From pairs of f16 directly; everything else by f32, which holds all of it exactly.
         let halves = *from == Scalar::F16 && scale.is_none() && !ieee && bits == 8;
         let reciprocal = scale.map(|s| e.reciprocal_scale(s)).transpose()?;
@@ -51,7 +51,7 @@ impl Nvptx {
             };
             if ieee { nan_past(e, scaled, 464.0) } else { Ok(scaled) }
         };
-        let zero = e.float_constant(lathe_dsl::ir::Type::Scalar(if halves { Scalar::F16 } else { Scalar::F32 }), 0.0);
+        let zero = e.float_constant(ir::Type::Scalar(if halves { Scalar::F16 } else { Scalar::F32 }), 0.0);
         let mut words = vec![];
         let of_pair = |low: Value<'c, 'a>, high: Value<'c, 'a>| -> Result<Value<'c, 'a>> {
             let codes = if halves {
@@ -68,7 +68,6 @@ impl Nvptx {
             let upper = e.with_word("arith.andi", e.with_word("arith.shrui", codes, 2)?, 0xFC0)?;
             e.or_words(e.with_word("arith.andi", codes, 0x3F)?, upper)
         };
-        let _ = single;
         let pairs = elements
             .chunks(2)
             .map(|two| {
@@ -100,7 +99,7 @@ impl Nvptx {
         e: &Emitter<'c, 'a>,
         decoding: &Decoding<'c, 'a>,
     ) -> Result<Option<Vec<Value<'c, 'a>>>> {
-        let Decoding { format, to, n, words, scale } = decoding;
+        let Decoding { format, to, n, words, scale, .. } = decoding;
         let Some(name) = self.pair_name(*format) else { return Ok(None) };
         let bits = format.bits();
         let scale = scale.map(|s| e.block_scale(s)).transpose()?;
@@ -137,7 +136,7 @@ impl Nvptx {
 
 /// NaN of a magnitude past this number, else `x`.
 fn nan_past<'c, 'a>(e: &Emitter<'c, 'a>, x: Value<'c, 'a>, past: f32) -> Result<Value<'c, 'a>> {
-    let single = lathe_dsl::ir::Type::Scalar(Scalar::F32);
+    let single = ir::Type::Scalar(Scalar::F32);
     let size = e.float_intrinsic("llvm.fabs", single, &[x], &[])?;
     // MLIR's number of ogt.
     let predicate = [("predicate", e.int_attribute(64, 2))];

@@ -2,6 +2,7 @@
 
 mod float;
 mod memory;
+mod narrow;
 mod scalar;
 mod vector;
 
@@ -14,6 +15,7 @@ pub(super) const ALL: &[&str] = &[
     vector::VECTOR_INTEGER,
     float::VECTOR_FLOAT,
     vector::CONVERT,
+    narrow::NARROW,
     vector::SPECIAL,
     vector::PACKED,
     memory::LDS,
