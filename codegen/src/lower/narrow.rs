@@ -5,8 +5,9 @@ use lathe_dsl::ir::{self, Scalar};
 use lathe_dsl::numerics::{Narrow, Overflow};
 use melior::ir::{Type, Value, ValueLike};
 
-use super::Lowering;
 use super::emit::{Emitter, IntPredicate, Result};
+use super::{Lowering, codes};
+use crate::target::Backend;
 
 /// Exponent field of an `f32`.
 const EXPONENT: u32 = 0x7F80_0000;
@@ -166,14 +167,14 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         let decoding = Decoding { format, to: to.scalar(), n: to.lanes(), words, scale, flush };
         let elements = match self.backend.decode(e, &decoding)? {
             Some(elements) => elements,
-            None => decoded(e, &decoding, self.backend.bf16_is_dear())?,
+            None => decoded(self.backend, e, &decoding)?,
         };
         e.gather(to, &elements)
     }
 }
 
 /// Codes by integers, and one addition of floats that rounds.
-pub fn encoded<'c, 'a>(e: &Emitter<'c, 'a>, encoding: &Encoding<'c, 'a>) -> Result<Vec<Value<'c, 'a>>> {
+fn encoded<'c, 'a>(e: &Emitter<'c, 'a>, encoding: &Encoding<'c, 'a>) -> Result<Vec<Value<'c, 'a>>> {
     let Encoding { format, overflow, from, elements, scale, flush, .. } = encoding;
     let reciprocal = scale.map(|s| e.reciprocal_scale(s)).transpose()?;
     let mut codes = vec![];
@@ -356,7 +357,7 @@ fn power<'c, 'a>(e: &Emitter<'c, 'a>, overflow: Overflow, x: Value<'c, 'a>) -> R
 }
 
 /// Code `i` of packed ones, in a word without other bits.
-pub fn picked<'c, 'a>(e: &Emitter<'c, 'a>, words: &[Value<'c, 'a>], i: u32, bits: u32) -> Result<Value<'c, 'a>> {
+fn picked<'c, 'a>(e: &Emitter<'c, 'a>, words: &[Value<'c, 'a>], i: u32, bits: u32) -> Result<Value<'c, 'a>> {
     let (word, shift) = ((i * bits / 32) as usize, i * bits % 32);
     let mut code = if shift == 0 { words[word] } else { e.with_word("arith.shrui", words[word], shift)? };
     if shift + bits > 32 {
@@ -366,22 +367,47 @@ pub fn picked<'c, 'a>(e: &Emitter<'c, 'a>, words: &[Value<'c, 'a>], i: u32, bits
 }
 
 /// Numbers of codes by integers, and one product of floats.
-pub fn decoded<'c, 'a>(
+fn decoded<'c, 'a>(
+    backend: &dyn Backend,
     e: &Emitter<'c, 'a>,
     decoding: &Decoding<'c, 'a>,
-    bf16_is_dear: bool,
 ) -> Result<Vec<Value<'c, 'a>>> {
     let Decoding { format, to, n, words, scale, flush } = decoding;
     let scale = scale.map(|s| e.block_scale(s)).transpose()?;
+    let whole = format.bits() != 6 || words.len().is_multiple_of(3);
     let mut elements = vec![];
+    if !format.has_no_negative_zero() && format.signed() && whole {
+        for half in halves(backend, e, *format, words)?.into_iter().take(*n as usize) {
+            elements.push(match (to, scale) {
+                (Scalar::F16, None) => half,
+                _ => narrowed(e, e.widened(Scalar::F16, half)?, scale, *to, backend.bf16_is_dear())?,
+            });
+        }
+        return Ok(elements);
+    }
     for i in 0..*n {
         let code = picked(e, words, i, format.bits())?;
-        if let (Narrow::E5m2, Scalar::F16, None) = (format, to, scale) {
-            elements.push(e5m2_half(e, code)?);
-            continue;
-        }
         let number = number(e, *format, code, *flush)?;
-        elements.push(narrowed(e, number, scale, *to, bf16_is_dear)?);
+        elements.push(narrowed(e, number, scale, *to, backend.bf16_is_dear())?);
+    }
+    Ok(elements)
+}
+
+/// The numbers of codes as f16, which holds all of them.
+fn halves<'c, 'a>(
+    backend: &dyn Backend,
+    e: &Emitter<'c, 'a>,
+    format: Narrow,
+    words: &[Value<'c, 'a>],
+) -> Result<Vec<Value<'c, 'a>>> {
+    let two = ir::Type::Vector(Scalar::F16, 2);
+    let factors = codes::halves(backend, e, format, words)?;
+    let factor = e.float_constant(two, f32::from_bits(((127 + factors.exponent) as u32) << 23))?;
+    let mut elements = vec![];
+    for word in factors.words {
+        let pair = e.bitcast(word, e.ty(two))?;
+        let pair = if factors.exponent == 0 { pair } else { e.same("arith.mulf", &[pair, factor])? };
+        elements.extend(e.elements(two, pair)?);
     }
     Ok(elements)
 }
@@ -409,12 +435,6 @@ pub fn narrowed<'c, 'a>(
     }
 }
 
-/// The upper byte of an f16.
-fn e5m2_half<'c, 'a>(e: &Emitter<'c, 'a>, code: Value<'c, 'a>) -> Result<Value<'c, 'a>> {
-    let half = e.resize(e.with_word("arith.shli", code, 8)?, 32, 16, false)?;
-    e.bitcast(half, e.scalar(Scalar::F16))
-}
-
 /// The `f32` that one code means.
 fn number<'c, 'a>(
     e: &Emitter<'c, 'a>,
@@ -422,15 +442,11 @@ fn number<'c, 'a>(
     code: Value<'c, 'a>,
     flush: bool,
 ) -> Result<Value<'c, 'a>> {
-    let (_, fraction, bias) = format.parts();
-    match format {
-        Narrow::E8m0 => {
-            let finite = e.with_word("arith.maxui", e.with_word("arith.shli", code, 23)?, LEAST)?;
-            return e.float_of(e.choose(IntPredicate::Eq, code, 0xFF, NAN, finite)?);
-        }
-        Narrow::E5m2 => return e.widened(Scalar::F16, e5m2_half(e, code)?),
-        _ => {}
+    if format == Narrow::E8m0 {
+        let finite = e.with_word("arith.maxui", e.with_word("arith.shli", code, 23)?, LEAST)?;
+        return e.float_of(e.choose(IntPredicate::Eq, code, 0xFF, NAN, finite)?);
     }
+    let (_, fraction, bias) = format.parts();
     // Exponent and fraction where an f32 has them, times what the biases differ by: subnormal numbers come out right.
     let magnitude = e.with_word("arith.andi", code, (1 << (format.bits() - 1)) - 1)?;
     let moved = e.with_word("arith.shli", magnitude, 23 - fraction)?;
