@@ -1,8 +1,8 @@
 //! Promise: every target's conversions to and from codes of narrow floats give what `Narrow` says, bit for bit: from every f16
 //! and bf16 and many f32, to and from every code, with every scale, saturating or not.
 
-use lathe_dsl::numerics::Rounding;
 use lathe_dsl::builder::{Codes, Data, MathFloat, Plain};
+use lathe_dsl::numerics::Rounding;
 use lathe_dsl::prelude::*;
 use lathe_runtime::{DeviceBuffer, Engine};
 
@@ -62,7 +62,11 @@ kernel_args! {
 }
 
 /// A thread's words of `x`.
-fn loaded<'k, const N: usize>(k: &'k Builder<'k>, args: &ConversionArgs<Dev<'k>>, thread: V<'k, u32>) -> V<'k, Vector<u32, N>>
+fn loaded<'k, const N: usize>(
+    k: &'k Builder<'k>,
+    args: &ConversionArgs<Dev<'k>>,
+    thread: V<'k, u32>,
+) -> V<'k, Vector<u32, N>>
 where
     Vector<u32, N>: Data<Elem = u32>,
 {
@@ -232,7 +236,8 @@ fn check(engine: &Engine, key: Conversion) {
     let scales: Vec<f32> = (0..THREADS as usize).map(scale).collect();
     let compiled = engine.jit.get(&key, engine.device.target()).unwrap_or_else(|e| panic!("{key:?}: {e}"));
     let device = &engine.device;
-    let (x, scales) = (DeviceBuffer::from_slice(device, &x).unwrap(), DeviceBuffer::from_slice(device, &scales).unwrap());
+    let (x, scales) =
+        (DeviceBuffer::from_slice(device, &x).unwrap(), DeviceBuffer::from_slice(device, &scales).unwrap());
     let y = DeviceBuffer::from_slice(device, &vec![0xDEAD_BEEFu32; THREADS as usize * 32]).unwrap();
     let args = ConversionArgs { x: x.arg(), scale: scales.arg(), y: y.arg() };
     compiled.launch::<Conversion>(device.as_ref(), &args).unwrap_or_else(|e| panic!("{key:?}: {e}"));
@@ -356,8 +361,11 @@ mod scales {
     #[test]
     fn scale_rules_in_kernels_are_those_of_the_host() {
         // Every magnitude of bf16 up to infinity, as it is and with more bits.
-        let amax: Vec<f32> =
-            (0..65536u32).map(|i| f32::from_bits(((i / 2).min(0x7F80) << 16) | if i % 2 == 1 && i / 2 < 0x7F80 { 0x8001 } else { 0 })).collect();
+        let amax: Vec<f32> = (0..65536u32)
+            .map(|i| {
+                f32::from_bits(((i / 2).min(0x7F80) << 16) | if i % 2 == 1 && i / 2 < 0x7F80 { 0x8001 } else { 0 })
+            })
+            .collect();
         for device in ["cpu:gfx950", "gcn:gfx950"] {
             let engine = Engine::open(device, None).unwrap();
             for (format, up) in (0..7).flat_map(|f| [(f, 0), (f, 1)]) {
@@ -367,8 +375,7 @@ mod scales {
                 let code = DeviceBuffer::from_slice(&engine.device, &vec![0i32; amax.len()]).unwrap();
                 let even = DeviceBuffer::from_slice(&engine.device, &vec![0i32; amax.len()]).unwrap();
                 let reciprocal = DeviceBuffer::from_slice(&engine.device, &vec![0f32; amax.len()]).unwrap();
-                let args =
-                    RuleArgs { amax: x.arg(), code: code.arg(), even: even.arg(), reciprocal: reciprocal.arg() };
+                let args = RuleArgs { amax: x.arg(), code: code.arg(), even: even.arg(), reciprocal: reciprocal.arg() };
                 compiled.launch::<Rule>(engine.device.as_ref(), &args).unwrap();
                 let (code, even, reciprocal) =
                     (code.to_vec().unwrap(), even.to_vec().unwrap(), reciprocal.to_vec().unwrap());

@@ -204,7 +204,7 @@ fn encoded<'c, 'a>(e: &Emitter<'c, 'a>, encoding: &Encoding<'c, 'a>) -> Result<V
 }
 
 /// Codes of so many bits side by side.
-fn packed<'c, 'a>(e: &Emitter<'c, 'a>, codes: &[Value<'c, 'a>], bits: u32) -> Result<Vec<Value<'c, 'a>>> {
+pub fn packed<'c, 'a>(e: &Emitter<'c, 'a>, codes: &[Value<'c, 'a>], bits: u32) -> Result<Vec<Value<'c, 'a>>> {
     let mut words: Vec<Option<Value<'c, 'a>>> = vec![None; (codes.len() as u32 * bits).div_ceil(32) as usize];
     let mut put = |word: u32, part: Value<'c, 'a>| -> Result<()> {
         let slot = &mut words[word as usize];
@@ -357,7 +357,7 @@ fn power<'c, 'a>(e: &Emitter<'c, 'a>, overflow: Overflow, x: Value<'c, 'a>) -> R
 }
 
 /// Code `i` of packed ones, in a word without other bits.
-fn picked<'c, 'a>(e: &Emitter<'c, 'a>, words: &[Value<'c, 'a>], i: u32, bits: u32) -> Result<Value<'c, 'a>> {
+pub fn picked<'c, 'a>(e: &Emitter<'c, 'a>, words: &[Value<'c, 'a>], i: u32, bits: u32) -> Result<Value<'c, 'a>> {
     let (word, shift) = ((i * bits / 32) as usize, i * bits % 32);
     let mut code = if shift == 0 { words[word] } else { e.with_word("arith.shrui", words[word], shift)? };
     if shift + bits > 32 {
@@ -436,12 +436,7 @@ pub fn narrowed<'c, 'a>(
 }
 
 /// The `f32` that one code means.
-fn number<'c, 'a>(
-    e: &Emitter<'c, 'a>,
-    format: Narrow,
-    code: Value<'c, 'a>,
-    flush: bool,
-) -> Result<Value<'c, 'a>> {
+fn number<'c, 'a>(e: &Emitter<'c, 'a>, format: Narrow, code: Value<'c, 'a>, flush: bool) -> Result<Value<'c, 'a>> {
     if format == Narrow::E8m0 {
         let finite = e.with_word("arith.maxui", e.with_word("arith.shli", code, 23)?, LEAST)?;
         return e.float_of(e.choose(IntPredicate::Eq, code, 0xFF, NAN, finite)?);

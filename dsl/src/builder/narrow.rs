@@ -52,12 +52,7 @@ impl<'k, T: MathFloat> V<'k, T> {
     /// # }).unwrap();
     /// ```
     #[track_caller]
-    pub fn encode_scaled<U: Codes>(
-        self,
-        format: Narrow,
-        overflow: Overflow,
-        scale: impl Operand<'k, f32>,
-    ) -> V<'k, U> {
+    pub fn encode_scaled<U: Codes>(self, format: Narrow, overflow: Overflow, scale: impl Operand<'k, f32>) -> V<'k, U> {
         let scale = Some(scale.value(self.k).id);
         self.k.emit(Op::Encode { value: self.id, scale, old: None, format, overflow, byte: None })
     }

@@ -28,7 +28,10 @@ pub(super) fn inserted(packed: Type, byte: u32) -> Result<(), String> {
     }
     if !byte.is_multiple_of(bytes) || byte + bytes > 4 {
         let last = 4 - bytes;
-        return Err(format!("codes of {} bits at byte {byte}; allowed are multiples of {bytes} up to {last}", 8 * bytes));
+        return Err(format!(
+            "codes of {} bits at byte {byte}; allowed are multiples of {bytes} up to {last}",
+            8 * bytes
+        ));
     }
     Ok(())
 }

@@ -312,7 +312,8 @@ fn codes_of_narrow_floats() {
     let vector = |s, n| Type::Vector(s, n);
     let u8 = Type::Scalar(Scalar::U8);
     let overflow = Overflow::Saturate;
-    let encode = |format| move |[value]: [Value; 1]| Op::Encode { value, scale: None, old: None, format, overflow, byte: None };
+    let encode =
+        |format| move |[value]: [Value; 1]| Op::Encode { value, scale: None, old: None, format, overflow, byte: None };
     accepted_op([F32X4], &[U32], encode(Narrow::E4m3));
     accepted_op([F32], &[u8], encode(Narrow::E2m1));
     accepted_op([F16], &[u8], encode(Narrow::E2m3));
@@ -333,15 +334,32 @@ fn codes_of_narrow_floats() {
     let pair = vector(Scalar::F32, 2);
     accepted_op([pair, U32], &[U32], into(Some(3), Narrow::E2m1));
     accepted_op([pair, U32], &[U32], into(Some(2), Narrow::E4m3));
-    refused_op("codes go into `old` from `byte` on; give both or neither", [pair, U32], &[U32], into(None, Narrow::E2m1));
+    refused_op(
+        "codes go into `old` from `byte` on; give both or neither",
+        [pair, U32],
+        &[U32],
+        into(None, Narrow::E2m1),
+    );
     refused_op("what the codes go into is i32 where u32 is wanted", [pair, I32], &[U32], into(Some(0), Narrow::E2m1));
     refused_op("the result is u16 where u32 is wanted", [pair, U32], &[U16], into(Some(0), Narrow::E2m1));
     let expected = "codes of 16 bits at byte 1; allowed are multiples of 2 up to 2";
     refused_op(expected, [pair, U32], &[U32], into(Some(1), Narrow::E4m3));
-    refused_op("codes of 8 bits at byte 4; allowed are multiples of 1 up to 3", [pair, U32], &[U32], into(Some(4), Narrow::E2m1));
+    refused_op(
+        "codes of 8 bits at byte 4; allowed are multiples of 1 up to 3",
+        [pair, U32],
+        &[U32],
+        into(Some(4), Narrow::E2m1),
+    );
     refused_op("codes of 32 bits into a u32; allowed are 8 and 16", [F32X4, U32], &[U32], into(Some(0), Narrow::E4m3));
     let scaled = |format| {
-        move |[value, scale]: [Value; 2]| Op::Encode { value, scale: Some(scale), old: None, format, overflow, byte: None }
+        move |[value, scale]: [Value; 2]| Op::Encode {
+            value,
+            scale: Some(scale),
+            old: None,
+            format,
+            overflow,
+            byte: None,
+        }
     };
     accepted_op([F32X4, F32], &[U32], scaled(Narrow::E5m2));
     refused_op("the scale is u32 where f32 is wanted", [F32X4, U32], &[U32], scaled(Narrow::E5m2));

@@ -99,9 +99,11 @@ impl Amdgpu {
                 _ => false,
             };
         let short = Type::vector(&[2], e.int(16));
-        let (nothing, words_nothing) = (e.value("llvm.mlir.poison", &[], e.int(32), &[])?, |e: &Emitter<'c, 'a>| {
-            e.value("llvm.mlir.poison", &[], short, &[])
-        });
+        // What the other half of a register holds; the second pair of codes goes into the first's.
+        let kept = |old: Option<Value<'c, 'a>>, ty: Type<'c>| match old {
+            Some(old) => e.bitcast(old, ty),
+            None => e.value("llvm.mlir.poison", &[], ty, &[]),
+        };
         let one = e.float_constant(SINGLE, 1.0)?;
         // What magnitudes are limited to, before the instruction divides.
         let limit = match scale {
@@ -134,22 +136,20 @@ impl Amdgpu {
                     }
                     false => both,
                 };
-                let old = old.map_or_else(|| words_nothing(e), |o| e.bitcast(o, short))?;
                 let intrinsic = format!("llvm.amdgcn.cvt.scalef32.pk.{name}.{}", from.name());
-                let made = e.call(&intrinsic, &[old, both, scale.unwrap_or(one), upper], short)?;
+                let made = e.call(&intrinsic, &[kept(old, short)?, both, scale.unwrap_or(one), upper], short)?;
                 return e.bitcast(made, e.int(32));
             }
             let [low, high] = [prepare(low)?, prepare(high)?];
             match scale {
                 Some(s) if scaled => {
-                    let old = old.map_or_else(|| words_nothing(e), |o| e.bitcast(o, short))?;
                     let intrinsic = format!("llvm.amdgcn.cvt.scalef32.pk.{name}.f32");
-                    let made = e.call(&intrinsic, &[old, low, high, *s, upper], short)?;
+                    let made = e.call(&intrinsic, &[kept(old, short)?, low, high, *s, upper], short)?;
                     e.bitcast(made, e.int(32))
                 }
                 _ => {
                     let intrinsic = format!("llvm.amdgcn.cvt.pk.{name}.f32");
-                    e.call(&intrinsic, &[low, high, old.unwrap_or(nothing), upper], e.int(32))
+                    e.call(&intrinsic, &[low, high, kept(old, e.int(32))?, upper], e.int(32))
                 }
             }
         };
@@ -224,8 +224,7 @@ impl Amdgpu {
             let intrinsic = format!("llvm.amdgcn.cvt.scalef32.pk.{}.fp4", to.name());
             for pair in 0..n.div_ceil(2) {
                 let word = words[pair as usize / 4];
-                let made =
-                    e.call(&intrinsic, &[word, scale.map_or_else(one, Ok)?, e.word(pair % 4)?], two(*to))?;
+                let made = e.call(&intrinsic, &[word, scale.map_or_else(one, Ok)?, e.word(pair % 4)?], two(*to))?;
                 take(made, *to, None)?;
             }
             return Ok(Some(elements));
@@ -269,11 +268,7 @@ fn one_nan<'c, 'a>(e: &Emitter<'c, 'a>, format: Narrow, word: Value<'c, 'a>) -> 
 
 /// Codes of OCP's fp8 by instructions that mean half the numbers: of −0 and small negative numbers they make +0, of a NaN −0.
 /// So a NaN goes as the number that has its code there, and signs are put in again.
-fn doubled_codes<'c, 'a>(
-    e: &Emitter<'c, 'a>,
-    encoding: &Encoding<'c, 'a>,
-    name: &str,
-) -> Result<Vec<Value<'c, 'a>>> {
+fn doubled_codes<'c, 'a>(e: &Emitter<'c, 'a>, encoding: &Encoding<'c, 'a>, name: &str) -> Result<Vec<Value<'c, 'a>>> {
     let Encoding { format, overflow, from, elements, scale, .. } = encoding;
     let (fnuz, past) = match format {
         Narrow::E4m3 => (Narrow::E4m3Fnuz, 464.0),

@@ -7,7 +7,7 @@ use melior::ir::{Type, Value};
 
 use super::Nvptx;
 use crate::lower::emit::{Emitter, Result};
-use crate::lower::narrow::{Decoding, Encoded, Encoding, narrowed, pair};
+use crate::lower::narrow::{Decoding, Encoded, Encoding, narrowed, packed, pair, picked};
 
 impl Nvptx {
     /// What instructions call a pair of codes; `None` if the chip has no conversions of this format.
@@ -51,8 +51,7 @@ impl Nvptx {
             };
             if ieee { nan_past(e, scaled, 464.0) } else { Ok(scaled) }
         };
-        let zero = e.float_constant(ir::Type::Scalar(if halves { Scalar::F16 } else { Scalar::F32 }), 0.0);
-        let mut words = vec![];
+        let zero = || e.float_constant(ir::Type::Scalar(if halves { Scalar::F16 } else { Scalar::F32 }), 0.0);
         let of_pair = |low: Value<'c, 'a>, high: Value<'c, 'a>| -> Result<Value<'c, 'a>> {
             let codes = if halves {
                 e.call(&format!("llvm.nvvm.f16x2.to.{name}.rn"), &[pair(e, low, high)?], short)?
@@ -72,24 +71,10 @@ impl Nvptx {
             .chunks(2)
             .map(|two| {
                 let low = prepare(&two[0])?;
-                let high = match two.get(1) {
-                    Some(x) => prepare(x)?,
-                    None => zero.clone()?,
-                };
-                of_pair(low, high)
+                of_pair(low, two.get(1).map_or_else(zero, prepare)?)
             })
             .collect::<Result<Vec<_>>>()?;
-        for (codes, i) in pairs.iter().zip(0..) {
-            let (word, shift) = ((i * 2 * bits / 32) as usize, i * 2 * bits % 32);
-            let moved = if shift == 0 { *codes } else { e.with_word("arith.shli", *codes, shift)? };
-            match words.get_mut(word) {
-                Some(below) => *below = e.or_words(*below, moved)?,
-                None => words.push(moved),
-            }
-            if shift + 2 * bits > 32 {
-                words.push(e.with_word("arith.shrui", *codes, 32 - shift)?);
-            }
-        }
+        let words = packed(e, &pairs, 2 * bits)?;
         Ok(Some(Encoded { words, inserted: false }))
     }
 
@@ -106,19 +91,13 @@ impl Nvptx {
         let halves = Type::vector(&[2], e.scalar(Scalar::F16));
         let mut elements = vec![];
         for first in (0..*n).step_by(2) {
-            let (word, shift) = ((first * bits / 32) as usize, first * bits % 32);
-            let mut codes = if shift == 0 { words[word] } else { e.with_word("arith.shrui", words[word], shift)? };
-            if shift + 2 * bits > 32 && word + 1 < words.len() {
-                codes = e.or_words(codes, e.with_word("arith.shli", words[word + 1], 32 - shift)?)?;
-            }
-            let codes = match bits {
-                8 => codes,
+            let codes = picked(e, words, first / 2, 2 * bits)?;
+            let codes = if bits == 6 {
                 // One code a byte.
-                6 => {
-                    let upper = e.with_word("arith.andi", e.with_word("arith.shli", codes, 2)?, 0x3F00)?;
-                    e.or_words(e.with_word("arith.andi", codes, 0x3F)?, upper)?
-                }
-                _ => e.with_word("arith.andi", codes, 0xFF)?,
+                let upper = e.with_word("arith.andi", e.with_word("arith.shli", codes, 2)?, 0x3F00)?;
+                e.or_words(e.with_word("arith.andi", codes, 0x3F)?, upper)?
+            } else {
+                codes
             };
             let codes = e.resize(codes, 32, 16, false)?;
             let two = e.call(&format!("llvm.nvvm.{name}.to.f16x2.rn"), &[codes], halves)?;

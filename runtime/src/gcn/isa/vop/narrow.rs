@@ -470,15 +470,18 @@ mod tests {
     fn what_is_no_number_of_the_format() {
         let of = |format: Format, fnuz, x| format.fields(fnuz).code(x);
         let negative = -f64::NAN.copysign(1.0);
-        assert_eq!([464.0, 465.0, f64::INFINITY, f64::NAN, negative].map(|x| of(Fp8, false, x)), [
-            0x7E, 0x7F, 0x7F, 0x7F, 0xFF
-        ]);
-        assert_eq!([61439.0, 61440.0, f64::NEG_INFINITY, f64::NAN].map(|x| of(Bf8, false, x)), [
-            0x7B, 0x7C, 0xFC, 0x7E
-        ]);
-        assert_eq!([247.0, 248.0, f64::INFINITY, f64::NAN, -0.0].map(|x| of(Fp8, true, x)), [
-            0x7F, 0x80, 0x80, 0x80, 0
-        ]);
+        assert_eq!(
+            [464.0, 465.0, f64::INFINITY, f64::NAN, negative].map(|x| of(Fp8, false, x)),
+            [0x7E, 0x7F, 0x7F, 0x7F, 0xFF]
+        );
+        assert_eq!(
+            [61439.0, 61440.0, f64::NEG_INFINITY, f64::NAN].map(|x| of(Bf8, false, x)),
+            [0x7B, 0x7C, 0xFC, 0x7E]
+        );
+        assert_eq!(
+            [247.0, 248.0, f64::INFINITY, f64::NAN, -0.0].map(|x| of(Fp8, true, x)),
+            [0x7F, 0x80, 0x80, 0x80, 0]
+        );
         assert_eq!([100.0, f64::NEG_INFINITY, f64::NAN, negative].map(|x| of(Fp4, false, x)), [7, 15, 7, 15]);
         assert!(Fp8.fields(true).number(0x80).is_nan() && Bf8.fields(false).number(0x7D).is_nan());
         assert_eq!(Bf8.fields(false).number(0xFC), f64::NEG_INFINITY);
