@@ -6,7 +6,6 @@ use lathe_dsl::Target;
 use lathe_dsl::artifact::{Artifact, Resources};
 use lathe_dsl::prelude::*;
 
-use super::Place;
 use super::*;
 use crate::DeviceBuffer;
 use crate::device::{Cpu, CpuOptions, Device};
