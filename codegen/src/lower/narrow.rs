@@ -401,7 +401,7 @@ fn halves<'c, 'a>(
     words: &[Value<'c, 'a>],
 ) -> Result<Vec<Value<'c, 'a>>> {
     let two = ir::Type::Vector(Scalar::F16, 2);
-    let factors = codes::halves(backend, e, format, words)?;
+    let factors = codes::halves(&codes::Emitted { backend, e }, format, words)?;
     let factor = e.float_constant(two, f32::from_bits(((127 + factors.exponent) as u32) << 23))?;
     let mut elements = vec![];
     for word in factors.words {
