@@ -8,6 +8,7 @@ mod gcn;
 mod golden;
 mod isolated;
 mod matrix;
+mod narrow;
 mod planted;
 mod threads;
 

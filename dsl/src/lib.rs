@@ -78,6 +78,7 @@ pub mod prelude {
         Unroll,
     };
     pub use crate::kernel::{BuildKey, Dev, Host, In, InOut, Kernel, Out, trace};
+    pub use crate::numerics::{Narrow, Overflow, ScaleRule};
     pub use crate::target::Target;
     pub use crate::{build_key, kernel_args};
 }

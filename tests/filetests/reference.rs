@@ -25,6 +25,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("The chip's approximations", &["hw_*"]),
     ("Comparison and choice", &["cmp_*", "select"]),
     ("Conversion", &["convert", "cvt_sr", "bitcast"]),
+    ("Narrow floats", &["encode", "decode"]),
     ("Vectors", &["vector", "extract", "extract_at", "shuffle", "reduce_*"]),
     (
         "Buffers",
@@ -80,7 +81,8 @@ address arithmetic left out; \u{2014} where no instruction is its own), and how 
 Not operations, but numbers that Rust knows while it builds: `k.wave()` (fx `num_warp_threads`), `k.block_dim()`, `k.grid_dim()`
 (`known_block_size`, `gpu.block_dim`, `gpu.grid_dim`), `k.chip()`. Made of operations: `x.clamp(lo, hi)`, `x.is_nan()`, `k.bf16_pair(a, b)`,
 `w.bf_lo()`, `w.bf_hi()`, `k.rsrc(address)`, `k.load_ptr64(table, i)`, `v.butterfly(offsets, op)`, `k.lanes(size)`, `k.for_range_while`,
-`k.exit_if(c)`, `k.sched_mfma(n)` and its like.
+`k.exit_if(c)`, `k.sched_mfma(n)` and its like, `k.pk_fp4_bf16(old, word, scale, j)`, `k.cvt_pk_fp8_f32(a, b, old, high)`, `k.pow2(code)`,
+`k.scale_code(rule, format, amax)` and their like.
 ";
 
 /// An error if the page in the book is not what it would be now; in bless mode it is written instead.

@@ -80,6 +80,8 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             Op::Select { condition, on_true, on_false } => self.select(*condition, [*on_true, *on_false], result),
             Op::Convert(x) => self.convert(*x, result),
             Op::ConvertStochastic(x, random) => self.convert_stochastic(*x, *random, result),
+            Op::Encode { .. } => self.encode(op, result),
+            Op::Decode { codes, scale, format } => self.decode(*codes, *scale, *format, result),
             Op::Bitcast(x) => e.bitcast(self.get(*x)?, e.ty(ty)),
             Op::VectorFrom(elements) => {
                 let whole = self.work_type(&[result]);

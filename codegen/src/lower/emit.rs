@@ -260,8 +260,11 @@ impl<'c, 'a> Emitter<'c, 'a> {
         let bits = match ty.scalar() {
             ir::Scalar::F64 => f64::from(value).to_bits(),
             ir::Scalar::Bf16 => u64::from(bits >> 16),
-            // Of numbers in f16's normal range.
-            ir::Scalar::F16 => u64::from((bits >> 13) - (112 << 10)),
+            // Of 0 and numbers in f16's normal range.
+            ir::Scalar::F16 => {
+                let magnitude = ((bits & 0x7FFF_FFFF) >> 13).saturating_sub(112 << 10);
+                u64::from(magnitude | bits >> 16 & 0x8000)
+            }
             _ => u64::from(bits),
         };
         self.constant(ty, bits)

@@ -19,6 +19,7 @@ mod marks;
 mod math;
 pub mod matrix;
 pub mod memory;
+pub mod narrow;
 pub mod native;
 mod params;
 mod pointer;

@@ -14,6 +14,7 @@ use crate::lower::buffer::{BufferAccess, Extent, Hinted};
 use crate::lower::emit::{Emitter, Named, Result};
 use crate::lower::lanes::{Amount, Lanes};
 use crate::lower::matrix::{Product, Scaled};
+use crate::lower::narrow::{Decoding, Encoded, Encoding};
 
 /// A code generator's target.
 pub trait Backend: Sync {
@@ -245,6 +246,13 @@ pub trait Backend: Sync {
 
     /// Whether LLVM's `copysign` of 16 bits keeps a NaN's.
     fn short_copysign_keeps_nan(&self) -> bool;
+
+    /// Packed codes of a narrow format by the chip's own conversions, with the meaning that the language has of them; `None`
+    /// where it has none.
+    fn encode<'c, 'a>(&self, e: &Emitter<'c, 'a>, encoding: &Encoding<'c, 'a>) -> Result<Option<Encoded<'c, 'a>>>;
+
+    /// The numbers of packed codes by the chip's own conversions; `None` where it has none.
+    fn decode<'c, 'a>(&self, e: &Emitter<'c, 'a>, decoding: &Decoding<'c, 'a>) -> Result<Option<Vec<Value<'c, 'a>>>>;
 
     /// Whether rounding `f32` to bf16 takes several instructions.
     fn bf16_is_dear(&self) -> bool;

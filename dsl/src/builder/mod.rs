@@ -10,6 +10,7 @@ mod group;
 mod lanes;
 mod math;
 pub mod matrix;
+mod narrow;
 mod native;
 mod options;
 mod pointer;
@@ -30,6 +31,7 @@ pub use element::{
 };
 pub use group::{Group, Grouped};
 pub use half::{bf16, f16};
+pub use narrow::Codes;
 pub use options::{AtomicOptions, CopyOptions, LoadOptions, StoreOptions};
 pub use pointer::{AddressSpace, Count, Global, GlobalPtr, Lds, LdsPtr, Ptr};
 use rustc_hash::FxBuildHasher;

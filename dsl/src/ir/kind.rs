@@ -41,6 +41,8 @@ impl Op {
             | Self::Select { .. }
             | Self::Convert(_)
             | Self::ConvertStochastic(..)
+            | Self::Encode { .. }
+            | Self::Decode { .. }
             | Self::Bitcast(_)
             | Self::VectorFrom(_)
             | Self::Extract(..)

@@ -7,7 +7,7 @@ use super::parts::{Part, Read, Show};
 use super::types::Class;
 use super::{Block, Value};
 use crate::mma::{Fragments, MmaShape, MmaType};
-use crate::numerics::Narrow;
+use crate::numerics::{Narrow, Overflow};
 
 /// A compile-time constant of a scalar type: its bits, zero-extended to 64.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -487,6 +487,42 @@ ops! {
         /// integer operations on every chip: what gfx950's own instructions do with the random bits is published nowhere.
         ConvertStochastic(a: Value, random: Value) = "cvt_sr", "a.cvt_sr_bf16(random), a.cvt_sr_f16(random)",
             "rocdl.cvt_sr_f32_to_bf16", Class::F32, "(a: f32, random: u32) -> bf16 or f16", BITS;
+        /// Elements as packed codes of a narrow format, rounded once, to nearest even. With a scale every element is divided by
+        /// 2^(e − 127) first, e being the scale's exponent field (its other bits do not count); e = 0xFF makes every element a
+        /// NaN. Code `i` of `n` lies in the bits from `i·bits` on, across words; together they fill a `u8`, a `u16`, a `u32` or
+        /// several; one code alone lies in the low bits of a `u8`. With `old` the codes, 8 or 16 bits of them, replace the bits
+        /// of that `u32` from byte `byte` on. A magnitude that rounds past the largest gives the largest (`saturate`), or
+        /// infinity, else NaN (`ieee`). Zeros keep their sign where a format has both. NaN gives the format's one NaN that
+        /// conversions make (0x7F, 0x80 of FNUZ, 0xFF of e8m0), in formats without NaN the largest number of the NaN's sign;
+        /// sm_120a takes the positive one there. e8m0: 2^−127 of all below it and of zeros, NaN of what is negative.
+        Encode {
+            /// Elements.
+            value: Value,
+            /// `f32`: scale of the block.
+            scale: Option<Value>,
+            /// `u32` whose bits are replaced.
+            old: Option<Value>,
+            /// Format of the codes.
+            format: Narrow,
+            /// What becomes of magnitudes past the largest.
+            overflow: Overflow,
+            /// First byte of `old` that is replaced.
+            byte: Option<u32>,
+        } = "encode", "v.encode::<U>(format, overflow), v.encode_scaled(…), k.pk_fp4_bf16(…)",
+            "rocdl.cvt_pk_fp8_f32, rocdl.cvt_scalef32_pk_fp4_bf16, nvvm.convert.f16x2.to.f8x2", Class::MATH,
+            "(value: T×n) -> u8, u16, u32 or u32×m", BITS;
+        /// The numbers that packed codes mean, lowest first, laid out as by `encode`; with a scale times 2^(e − 127), e being its
+        /// exponent field, all NaN of 0xFF. Exact, but for what `T` does not hold: rounded to nearest even, once.
+        Decode {
+            /// Codes.
+            codes: Value,
+            /// `f32`: scale of the block.
+            scale: Option<Value>,
+            /// Format of the codes.
+            format: Narrow,
+        } = "decode", "codes.decode::<T>(format), codes.decode_scaled(…), k.cvt_pk_f32_fp8(…)",
+            "rocdl.cvt_pk_f32_fp8, rocdl.cvt_scalef32_pk_f32_fp4, nvvm.convert.f8x2.to.f16x2", Class::CODES,
+            "(codes: u8, u16, u32 or u32×m) -> T×n", BITS;
         /// The same bits as another type of the same total width. Element 0 is the least significant.
         Bitcast(a: Value) = "bitcast", "a.bitcast::<U>()", ".bitcast(T)", Class::PLAIN, "(a: T) -> U", BITS;
         /// A vector of these elements, in order.

@@ -5,6 +5,7 @@ mod lacks;
 mod lds;
 mod matrix;
 mod memory;
+mod narrow;
 mod origins;
 mod places;
 mod regions;

@@ -2,7 +2,7 @@
 //! [`super::regions`].
 
 use super::memory::{Does, Place, accessible, address_of, how, scalar_loadable, through};
-use super::{MAX_MARK, MAX_VECTOR, Scope, lacks};
+use super::{MAX_MARK, MAX_VECTOR, Scope, lacks, narrow};
 use crate::ir::{AtomicKind, Class, Inst, Op, Order, Scalar, Scope as Threads, Space, Type};
 
 /// Bits of the instruction classes that AMD's scheduler knows.
@@ -143,6 +143,30 @@ impl Scope<'_> {
                     return Err(format!("no stochastic rounding from {from} to {to}; allowed are bf16 and f16"));
                 }
                 Ok(())
+            }
+            Op::Encode { value, scale, old, format, byte, .. } => {
+                let (from, to) = (self.ty(*value)?, result()?);
+                data(from)?;
+                self.scale(*format, *scale)?;
+                let packed = narrow::packed(*format, from)?;
+                match (old, byte) {
+                    (Some(old), Some(byte)) => {
+                        same(Type::U32, "what the codes go into", self.ty(*old)?)?;
+                        narrow::inserted(packed, *byte)?;
+                        same(Type::U32, "the result", to)
+                    }
+                    (None, None) => same(packed, "the result", to),
+                    _ => Err("codes go into `old` from `byte` on; give both or neither".to_owned()),
+                }
+            }
+            Op::Decode { scale, format, .. } => {
+                let (from, to) = (operands[0], result()?);
+                data(from)?;
+                self.scale(*format, *scale)?;
+                if !to.is_data() || !Class::MATH.contains(to.scalar()) {
+                    return Err(format!("`decode` gives {}, not {to}", Class::MATH));
+                }
+                same(narrow::packed(*format, to)?, "the operand", from)
             }
             Op::Bitcast(_) => {
                 let (from, to) = (operands[0], result()?);

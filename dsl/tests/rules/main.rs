@@ -7,6 +7,7 @@ use lathe_dsl::ir::{
     Access, BinaryOp, Bits, Block, ButterflyOp, Inst, Kernel, LdsArray, Location, NativeCode, NativeForm, Op, OpNumber,
     Param, ParamKind, Predicate, ReduceOp, Scalar, ShuffleOp, Space, Type, UnaryOp, Unroll, Value,
 };
+use lathe_dsl::numerics::{Narrow, Overflow};
 use lathe_dsl::prelude::{Launch, Target};
 use lathe_dsl::verify::verify;
 
@@ -304,6 +305,75 @@ fn stochastic_rounding() {
         round,
     );
     refused_op("`cvt_sr` of bf16; it is defined on f32", [bf16, U32], &[bf16], round);
+}
+
+#[test]
+fn codes_of_narrow_floats() {
+    let vector = |s, n| Type::Vector(s, n);
+    let u8 = Type::Scalar(Scalar::U8);
+    let overflow = Overflow::Saturate;
+    let encode =
+        |format| move |[value]: [Value; 1]| Op::Encode { value, scale: None, old: None, format, overflow, byte: None };
+    accepted_op([F32X4], &[U32], encode(Narrow::E4m3));
+    accepted_op([F32], &[u8], encode(Narrow::E2m1));
+    accepted_op([F16], &[u8], encode(Narrow::E2m3));
+    accepted_op([vector(Scalar::F16, 4)], &[U16], encode(Narrow::E2m1));
+    accepted_op([vector(Scalar::Bf16, 16)], &[vector(Scalar::U32, 3)], encode(Narrow::E3m2));
+    refused_op("the result is u16 where u32 is wanted", [F32X4], &[U16], encode(Narrow::E4m3));
+    refused_op("the result is i32 where u32 is wanted", [F32X4], &[I32], encode(Narrow::E4m3));
+    refused_op("`encode` of i32; it is defined on f16, bf16, f32", [I32], &[u8], encode(Narrow::E4m3));
+    refused_op(
+        "3 codes of e4m3 are 24 bits; allowed are one code, and 8, 16 and multiples of 32 bits",
+        [vector(Scalar::F32, 3)],
+        &[U32],
+        encode(Narrow::E4m3),
+    );
+    let into = |byte, format| {
+        move |[value, old]: [Value; 2]| Op::Encode { value, scale: None, old: Some(old), format, overflow, byte }
+    };
+    let pair = vector(Scalar::F32, 2);
+    accepted_op([pair, U32], &[U32], into(Some(3), Narrow::E2m1));
+    accepted_op([pair, U32], &[U32], into(Some(2), Narrow::E4m3));
+    refused_op(
+        "codes go into `old` from `byte` on; give both or neither",
+        [pair, U32],
+        &[U32],
+        into(None, Narrow::E2m1),
+    );
+    refused_op("what the codes go into is i32 where u32 is wanted", [pair, I32], &[U32], into(Some(0), Narrow::E2m1));
+    refused_op("the result is u16 where u32 is wanted", [pair, U32], &[U16], into(Some(0), Narrow::E2m1));
+    let expected = "codes of 16 bits at byte 1; allowed are multiples of 2 up to 2";
+    refused_op(expected, [pair, U32], &[U32], into(Some(1), Narrow::E4m3));
+    refused_op(
+        "codes of 8 bits at byte 4; allowed are multiples of 1 up to 3",
+        [pair, U32],
+        &[U32],
+        into(Some(4), Narrow::E2m1),
+    );
+    refused_op("codes of 32 bits into a u32; allowed are 8 and 16", [F32X4, U32], &[U32], into(Some(0), Narrow::E4m3));
+    let scaled = |format| {
+        move |[value, scale]: [Value; 2]| Op::Encode {
+            value,
+            scale: Some(scale),
+            old: None,
+            format,
+            overflow,
+            byte: None,
+        }
+    };
+    accepted_op([F32X4, F32], &[U32], scaled(Narrow::E5m2));
+    refused_op("the scale is u32 where f32 is wanted", [F32X4, U32], &[U32], scaled(Narrow::E5m2));
+    refused_op("e8m0 is what scales are in; it takes none itself", [F32X4, F32], &[U32], scaled(Narrow::E8m0));
+
+    let decode = |format| move |[codes]: [Value; 1]| Op::Decode { codes, scale: None, format };
+    accepted_op([U32], &[F32X4], decode(Narrow::E4m3));
+    accepted_op([u8], &[F16], decode(Narrow::E2m1));
+    accepted_op([vector(Scalar::U32, 3)], &[vector(Scalar::Bf16, 16)], decode(Narrow::E2m3));
+    refused_op("the operand is u32 where u16 is wanted", [U32], &[pair], decode(Narrow::E4m3));
+    refused_op("`decode` gives f16, bf16, f32, not f64", [u8], &[F64], decode(Narrow::E4m3));
+    refused_op("`decode` of i32; it is defined on u8, u16, u32", [I32], &[F32X4], decode(Narrow::E4m3));
+    let scaled = |[codes, scale]: [Value; 2]| Op::Decode { codes, scale: Some(scale), format: Narrow::E8m0 };
+    refused_op("e8m0 is what scales are in; it takes none itself", [U32, F32], &[F32X4], scaled);
 }
 
 #[test]

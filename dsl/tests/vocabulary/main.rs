@@ -135,6 +135,20 @@ fn stochastic_rounding<'k>(k: &'k Builder<'k>) {
     drop_value((xs.cvt_sr_bf16(lanes), xs.cvt_sr_f16(lanes)));
 }
 
+fn narrow_floats<'k>(k: &'k Builder<'k>) {
+    let (word, x) = (k.constant(0x3838_3838u32), k.filled::<f32, 4>(k.constant(1.5f32)));
+    let codes: V<'_, u32> = x.encode(Narrow::E4m3, Overflow::Saturate);
+    let scaled: V<'_, u32> = x.encode_scaled(Narrow::E5m2, Overflow::Ieee, k.pow2(word & 0xFF));
+    let into = x.slice::<2>(0).encode_into(word, 2, Narrow::E4m3, Overflow::Saturate, None);
+    let one: V<'_, u8> = x.element(0).encode(Narrow::E8m0, Overflow::Saturate);
+    let (back, half): (V<'_, Vector<f32, 4>>, V<'_, Vector<f16, 8>>) =
+        (codes.decode(Narrow::E4m3), scaled.decode_scaled(Narrow::E2m1, 2.0));
+    let packed = k.pk_fp4_f32(k.pk_fp4_bf16(word, into, 2.0, 1), x.element(1), 0.5, 4.0, 3);
+    let fp8 = k.cvt_pk_f32_fp8(k.cvt_pk_fp8_f32(1.0, -0.5, packed, true), true);
+    let (even, up) = (k.even_code(word & 0x7FFF).maximum(1), k.e8m0_roundup(x.element(2)));
+    drop_value((one, back, half, fp8, even, up, k.rcp_pow2(word & 0x7F)));
+}
+
 fn scheduling<'k>(k: &'k Builder<'k>) {
     if k.chip().generation.is_gfx9() {
         k.s_waitcnt(Waitcnt::new().vmcnt(0).lgkmcnt(15).expcnt(7));
@@ -166,6 +180,7 @@ fn everything<'k>(k: &'k Builder<'k>) {
         lanes,
         vectors_across_lanes,
         stochastic_rounding,
+        narrow_floats,
         scheduling,
         control,
     ];
@@ -319,6 +334,19 @@ fn vectors_travel_whole() {
         ],
     );
     records(stochastic_rounding, &["lane_id", "cvt_sr", "cvt_sr", "div_floor", "vector", "vector", "cvt_sr", "cvt_sr"]);
+}
+
+#[test]
+fn narrow_floats_and_scales() {
+    records(
+        narrow_floats,
+        &[
+            "vector", "encode", "and", "shl", "bitcast", "encode", "shuffle", "encode", "extract", "encode", "decode",
+            "decode", "bitcast", "encode", "extract", "vector", "encode", "vector", "encode", "decode", "shuffle",
+            "and", "add", "shr", "bitcast", "sub", "maximum", "extract", "mul", "bitcast", "add", "shr", "bitcast",
+            "sub", "minimum", "and", "sub", "shl", "bitcast", "maximum", "bitcast",
+        ],
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use lathe_dsl::ir::{Axis, Kernel, LdsArray, Location, Param, Scalar, ShuffleOp, Space};
 
-use super::alu::{Fn1, Fn2, Fn3, Rmw};
+use super::alu::{Coding, Fn1, Fn2, Fn3, Rmw};
 use super::error::Error;
 use super::flatten;
 use super::matrix::Product;
@@ -112,6 +112,16 @@ instrs! {
         Join { dst, a; class: Class, n: u32, ratio: u32, bits: u32 }
         /// Splits each of `n` elements of `class` into `ratio` elements of `bits` bits in 32-bit rows, lowest first.
         Split { dst, a; class: Class, n: u32, ratio: u32, bits: u32 }
+        /// The codes of `n` elements, one a row.
+        Encode { dst, a, scale; n: u32, coding: Coding }
+        /// The elements of `n` codes, one a row.
+        Decode { dst, a, scale; n: u32, coding: Coding }
+        /// `codes` codes of `bits` bits side by side in `n` words.
+        Pack { dst, a; n: u32, codes: u32, bits: u32 }
+        /// `n` codes of `bits` bits out of words.
+        Unpack { dst, a; n: u32, bits: u32 }
+        /// `old` with `bits` bits from `shift` on replaced.
+        Insert { dst, old, a; shift: u32, bits: u32 }
         Move { dst, a; class: Class, n: u32, masked: bool }
         /// Element number `index` of `n`.
         ExtractAt { dst, a, index; class: Class, n: u32 }

@@ -328,6 +328,26 @@ impl<const W: usize> Wave<W> {
                     }
                     Ok(())
                 }
+                Instr::Encode { dst, a, scale, n, coding } => {
+                    alu::encode(regs, dst, [a, scale], n, coding);
+                    Ok(())
+                }
+                Instr::Decode { dst, a, scale, n, coding } => {
+                    alu::decode(regs, dst, [a, scale], n, coding);
+                    Ok(())
+                }
+                Instr::Pack { dst, a, n, codes, bits } => {
+                    alu::pack(regs, dst, a, [n, codes, bits]);
+                    Ok(())
+                }
+                Instr::Unpack { dst, a, n, bits } => {
+                    alu::unpack(regs, dst, a, [n, bits]);
+                    Ok(())
+                }
+                Instr::Insert { dst, old, a, shift, bits } => {
+                    alu::insert(regs, dst, [old, a], [shift, bits]);
+                    Ok(())
+                }
                 Instr::Move { dst, a, class, n, masked } => {
                     let mask = if masked { mask } else { all_lanes::<W>() };
                     by_class!(class, alu::move_rows(regs, dst, a, n, mask));

@@ -4,6 +4,7 @@ mod buffer;
 mod lanes;
 mod matrix;
 mod matrix_scaled;
+mod narrow;
 mod wait;
 
 use lathe_dsl::Target;
@@ -20,6 +21,7 @@ use crate::lower::buffer::{BufferAccess, Extent, Hinted};
 use crate::lower::emit::{Emitter, GepIndex, Named, Result};
 use crate::lower::lanes::{Amount, Lanes};
 use crate::lower::matrix::{Product, Scaled};
+use crate::lower::narrow::{Decoding, Encoded, Encoding};
 use crate::{link, resources};
 
 pub struct Amdgpu {
@@ -356,6 +358,14 @@ impl Backend for Amdgpu {
 
     fn short_copysign_keeps_nan(&self) -> bool {
         true
+    }
+
+    fn encode<'c, 'a>(&self, e: &Emitter<'c, 'a>, encoding: &Encoding<'c, 'a>) -> Result<Option<Encoded<'c, 'a>>> {
+        self.encode_natively(e, encoding)
+    }
+
+    fn decode<'c, 'a>(&self, e: &Emitter<'c, 'a>, decoding: &Decoding<'c, 'a>) -> Result<Option<Vec<Value<'c, 'a>>>> {
+        self.decode_natively(e, decoding)
     }
 
     fn bf16_is_dear(&self) -> bool {

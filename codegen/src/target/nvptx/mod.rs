@@ -5,6 +5,7 @@ mod lanes;
 mod matrix;
 mod matrix_scaled;
 mod memory;
+mod narrow;
 
 use lathe_dsl::Target;
 use lathe_dsl::artifact::Resources;
@@ -19,6 +20,7 @@ use crate::lower::buffer::{BufferAccess, Extent, Hinted, load_if, store_if};
 use crate::lower::emit::{Emitter, Named, Result};
 use crate::lower::lanes::{Amount, Lanes};
 use crate::lower::matrix::{Product, Scaled};
+use crate::lower::narrow::{Decoding, Encoded, Encoding};
 use crate::resources;
 
 /// Most statically allocated shared memory of a workgroup that `ptxas` takes, in bytes.
@@ -361,6 +363,14 @@ impl Backend for Nvptx {
 
     fn short_copysign_keeps_nan(&self) -> bool {
         false // It goes through `f32`.
+    }
+
+    fn encode<'c, 'a>(&self, e: &Emitter<'c, 'a>, encoding: &Encoding<'c, 'a>) -> Result<Option<Encoded<'c, 'a>>> {
+        self.encode_natively(e, encoding)
+    }
+
+    fn decode<'c, 'a>(&self, e: &Emitter<'c, 'a>, decoding: &Decoding<'c, 'a>) -> Result<Option<Vec<Value<'c, 'a>>>> {
+        self.decode_natively(e, decoding)
     }
 
     fn bf16_is_dear(&self) -> bool {

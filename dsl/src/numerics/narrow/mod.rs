@@ -7,7 +7,8 @@ mod scale;
 #[cfg(test)]
 mod tests;
 
-pub use scale::{ScaleRule, scale_code};
+pub(crate) use scale::scale_parts;
+pub use scale::{ScaleRule, block_scale, scale_code};
 
 use serde::{Deserialize, Serialize};
 
@@ -130,6 +131,12 @@ impl Narrow {
         }
     }
 
+    /// Exponent bits, fraction bits and bias.
+    pub const fn parts(self) -> (u32, u32, i32) {
+        let Layout { exponent, fraction, bias, .. } = self.layout();
+        (exponent, fraction, bias)
+    }
+
     const fn layout(self) -> Layout {
         let (exponent, fraction, bias, special) = match self {
             Self::E4m3 => (4, 3, 7, Special::Last),
@@ -145,7 +152,8 @@ impl Narrow {
         Layout { exponent, fraction, bias, special }
     }
 
-    const fn signed(self) -> bool {
+    /// Whether it has a sign bit: all but `E8m0`.
+    pub const fn signed(self) -> bool {
         !matches!(self, Self::E8m0)
     }
 
@@ -168,6 +176,19 @@ impl Narrow {
     const fn magnitudes(self) -> u8 {
         let Layout { exponent, fraction, .. } = self.layout();
         ((1u32 << (exponent + fraction)) - 1) as u8
+    }
+
+    /// Whether there is no −0; what would be it is NaN.
+    pub const fn has_no_negative_zero(self) -> bool {
+        matches!(self.layout().special, Special::NegativeZero)
+    }
+
+    /// Code of +∞; `None` where there is none.
+    pub const fn infinity(self) -> Option<u8> {
+        match self.layout().special {
+            Special::Ieee => Some(self.largest() + 1),
+            _ => None,
+        }
     }
 
     /// The NaN that conversions give; `None` where all codes are numbers.
@@ -210,18 +231,14 @@ impl Narrow {
 
     /// The code of `x`, rounded once.
     ///
-    /// NaN gives [`Self::nan`], with the sign of `x` where a format has one of each sign; a format where all codes are numbers
-    /// gives its largest positive one, as NVIDIA's conversions do. A zero keeps its sign where there is a −0. `E8m0` has
-    /// neither zero nor sign: anything below 2^−127 gives 2^−127, a negative number NaN.
+    /// NaN, and what overflows to it, gives [`Self::nan`], as NVIDIA's conversions do; a format where all codes are numbers
+    /// gives the largest one of the NaN's sign, as AMD's do. A zero keeps its sign where there is a −0. `E8m0` has neither
+    /// zero nor sign: anything below 2^−127 gives 2^−127, a negative number NaN.
     pub fn encode(self, x: f32, rounding: Rounding, overflow: Overflow) -> u8 {
         let Layout { fraction, bias, special, .. } = self.layout();
         let sign = if x.is_sign_negative() { self.sign() } else { 0 };
         if x.is_nan() {
-            return match self.nan() {
-                Some(nan) if special == Special::NegativeZero => nan,
-                Some(nan) => sign | nan,
-                None => self.largest(),
-            };
+            return self.nan().unwrap_or(sign | self.largest());
         }
         if !self.signed() && x.is_sign_negative() && x != 0.0 {
             return self.magnitudes();
@@ -234,7 +251,7 @@ impl Narrow {
             (None, Overflow::Saturate) => sign | self.largest(),
             (None, Overflow::Ieee) => match special {
                 Special::Ieee => sign | (self.largest() + 1),
-                Special::Last => sign | self.magnitudes(),
+                Special::Last => self.magnitudes(),
                 Special::NegativeZero => 0x80,
                 Special::None => sign | self.largest(),
             },

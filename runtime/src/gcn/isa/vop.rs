@@ -9,6 +9,7 @@ mod float64;
 pub(crate) mod gfx12;
 mod integer;
 mod mix;
+mod narrow;
 mod special;
 
 use crate::gcn::decode::{Arg, Inst, Kind, M0, Sel};
@@ -137,7 +138,7 @@ impl Row {
 /// All rows.
 pub(crate) fn tables() -> impl Iterator<Item = &'static Row> {
     let floats = [convert::TABLE, float16::TABLE, float32::TABLE, float64::TABLE, mix::TABLE];
-    let others = [bits::TABLE, dot::TABLE, integer::TABLE, special::TABLE];
+    let others = [bits::TABLE, dot::TABLE, integer::TABLE, narrow::TABLE, special::TABLE];
     floats.into_iter().chain(others).flatten()
 }
 

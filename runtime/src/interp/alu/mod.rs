@@ -7,6 +7,7 @@
 mod atomic;
 mod binary;
 mod convert;
+mod narrow;
 mod shape;
 mod unary;
 
@@ -16,6 +17,7 @@ use super::rows::{Done, Regs};
 pub(super) use atomic::{Rmw, rmw};
 pub(super) use binary::{binary, compare};
 pub(super) use convert::{convert, convert_stochastic, same_bits};
+pub(super) use narrow::{Coding, decode, encode, insert, pack, unpack};
 pub(super) use shape::{extract_at, join, move_rows, select, split_rows};
 pub(super) use unary::{fma, perm_b32, unary};
 

@@ -104,6 +104,8 @@ impl<const W: usize> Flattener<'_, W> {
                 self.emit(Instr::Map2 { dst, a, b, f, n });
             }
             Op::Bitcast(a) => self.bitcast(v, ty, *a)?,
+            Op::Encode { .. } => self.encode(v, ty, &inst.op)?,
+            Op::Decode { codes, scale, format } => self.decode(v, ty, *codes, *scale, *format)?,
             Op::VectorFrom(elements) => {
                 self.require(matches!(ty, Type::Vector(_, n) if n as usize == elements.len()), || {
                     format!("{} elements make {ty}", elements.len())

@@ -8,6 +8,7 @@ mod data;
 mod lanes;
 mod matrix;
 mod memory;
+mod narrow;
 
 use lathe_dsl::ir::{Block, Inst, Kernel, Location, Op, OpKind, ParamKind, Type, Value};
 

@@ -138,6 +138,11 @@ pub(in super::super) fn observe<'m, const W: usize>(
         | Instr::Select { .. }
         | Instr::Join { .. }
         | Instr::Split { .. }
+        | Instr::Encode { .. }
+        | Instr::Decode { .. }
+        | Instr::Pack { .. }
+        | Instr::Unpack { .. }
+        | Instr::Insert { .. }
         | Instr::Move { .. }
         | Instr::ExtractAt { .. }
         | Instr::Ballot { .. }

@@ -6,7 +6,7 @@ use crate::ir::{
     OffsetUnit, Op, Order, Predicate, ReduceOp, Scalar, Scope, ShuffleOp, Space, Type, UnaryOp, Unroll, Value,
 };
 use crate::mma::{Fragments, MmaShape, MmaType};
-use crate::numerics::Narrow;
+use crate::numerics::{Narrow, Overflow};
 
 const A: Value = Value(0);
 const B: Value = Value(1);
@@ -91,6 +91,12 @@ fn plain(all: &mut Vec<(Op, Vec<Type>)>) {
     f32(Op::Select { condition: A, on_true: B, on_false: C });
     f32(Op::Convert(A));
     f32(Op::ConvertStochastic(A, B));
+    for (format, overflow) in Narrow::ALL.into_iter().zip(Overflow::ALL.into_iter().cycle()) {
+        f32(Op::Encode { value: A, scale: None, old: None, format, overflow, byte: None });
+        f32(Op::Encode { value: A, scale: Some(B), old: Some(C), format, overflow, byte: Some(3) });
+        f32(Op::Decode { codes: A, scale: None, format });
+        f32(Op::Decode { codes: A, scale: Some(B), format });
+    }
     f32(Op::Bitcast(A));
     f32(Op::VectorFrom(vec![]));
     f32(Op::VectorFrom(vec![A]));

@@ -4,6 +4,7 @@ mod float;
 mod gfx12;
 pub(super) mod matrix;
 mod memory;
+mod narrow;
 mod scalar;
 mod vector;
 
@@ -17,6 +18,7 @@ pub(super) const ALL: &[&str] = &[
     vector::VECTOR_INTEGER,
     float::VECTOR_FLOAT,
     vector::CONVERT,
+    narrow::NARROW,
     vector::SPECIAL,
     vector::PACKED,
     memory::LDS,

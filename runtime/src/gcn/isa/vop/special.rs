@@ -1,6 +1,7 @@
 //! Vector instructions that are not lane by lane, or have a second result or a hidden operand.
 
 use super::mix::{self, Mix};
+use super::narrow;
 use super::{Operands, Row, Ty, fetch, special, write_back};
 use crate::gcn::decode::{Arg, Inst, Kind};
 use crate::gcn::error::{ErrorKind, Fault, Sink, unsupported};
@@ -59,6 +60,8 @@ pub enum Special {
     DivFmas,
     /// `v_fma_mix*`: f32 fused multiply-add of f16 and f32 operands.
     Mix(Mix),
+    /// `v_cvt_*` to and from codes of 8, 6 and 4 bits.
+    Narrow(narrow::Convert),
 }
 
 impl Special {
@@ -72,6 +75,7 @@ impl Special {
             Self::ReadLane | Self::WriteLane | Self::Mbcnt { .. } | Self::Permlane16 { vary: true, .. } => (3, 3),
             Self::Permlane16 { vary: false, .. } => (4, 4),
             Self::DivFmas | Self::Mix(_) => (4, 4),
+            Self::Narrow(convert) => convert.operands(),
         }
     }
 }
@@ -131,6 +135,7 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, which: Special, row: &'static Row, 
     let args = &inst.args;
     match which {
         Special::Nop | Special::Mix(_) => Ok(()),
+        Special::Narrow(convert) => narrow::exec(cx, convert, inst, false),
         Special::Cndmask => {
             let (mut out, write) = select(cx, row, inst)?;
             write_back(cx, inst, row.d, &mut out, write)
