@@ -5,6 +5,7 @@ use super::narrow;
 use super::{Operands, Row, Ty, fetch, special, write_back};
 use crate::gcn::decode::{Arg, Inst, Kind};
 use crate::gcn::error::{ErrorKind, Fault, Sink, unsupported};
+use crate::gcn::isa::chip::Fp8;
 use crate::gcn::isa::shadow::left;
 use crate::gcn::isa::{Context, float};
 use crate::gcn::state::{LANES, Scalar, Wide, lanes_of, scalar_range, vector_range};
@@ -135,7 +136,10 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, which: Special, row: &'static Row, 
     let args = &inst.args;
     match which {
         Special::Nop | Special::Mix(_) => Ok(()),
-        Special::Narrow(convert) => narrow::exec(cx, convert, inst, false),
+        Special::Narrow(convert) => {
+            let fnuz = cx.wave.chip.fp8 == Fp8::Fnuz;
+            narrow::exec(cx, convert, inst, fnuz)
+        }
         Special::Cndmask => {
             let (mut out, write) = select(cx, row, inst)?;
             write_back(cx, inst, row.d, &mut out, write)
