@@ -290,8 +290,10 @@ fn conversions_on_the_cpu_device_are_what_narrow_says() {
 
 #[test]
 fn conversions_in_amd_code_are_what_narrow_says() {
-    let engine = Engine::open("gcn:gfx950", None).unwrap();
-    all().into_iter().for_each(|key| check(&engine, key));
+    for device in ["gcn:gfx950", "gcn:gfx942"] {
+        let engine = Engine::open(device, None).unwrap();
+        all().into_iter().for_each(|key| check(&engine, key));
+    }
 }
 
 #[test]
