@@ -290,7 +290,7 @@ fn conversions_on_the_cpu_device_are_what_narrow_says() {
 
 #[test]
 fn conversions_in_amd_code_are_what_narrow_says() {
-    for device in ["gcn:gfx950", "gcn:gfx942"] {
+    for device in ["gcn:gfx950", "gcn:gfx942", "gcn:gfx1201"] {
         let engine = Engine::open(device, None).unwrap();
         all().into_iter().for_each(|key| check(&engine, key));
     }

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use lathe_dsl::artifact::{Artifact, CompileRecord, Resources, StageTime};
 use lathe_dsl::ir::Kernel;
-use lathe_dsl::{Target, Warning, verify};
+use lathe_dsl::{Arch, Target, Warning, verify};
 use melior::ir::operation::OperationRef;
 use melior::ir::{BlockLike, Location, Module};
 
@@ -213,7 +213,10 @@ fn stages(kernel: &Kernel, target: Target, options: &Options, stop: Stop, clock:
         return Ok(text(unit.print_to_string().to_string().into_bytes(), clock));
     }
 
-    clock.stage(Stage::Optimise, || llvm.optimise(&unit, &machine))?;
+    clock.stage(Stage::Optimise, || {
+        llvm.optimise(&unit, &machine)?;
+        if target.chip().arch == Arch::Amdgpu { llvm.keep_signed_zeros(&unit) } else { Ok(()) }
+    })?;
 
     let output = if stop == Stop::Assembly { Output::Assembly } else { backend.output() };
     let emitted = clock.stage(Stage::Codegen, || llvm.emit(&unit, &machine, output))?;

@@ -21,6 +21,7 @@ mod options;
 mod passes;
 mod reproducer;
 mod resources;
+mod signed_zero;
 mod target;
 #[cfg(test)]
 mod tests;

@@ -22,6 +22,7 @@ use inkwell::targets::{
 use lathe_dsl::Target;
 use melior::ir::operation::OperationLike;
 
+use crate::signed_zero;
 use crate::target::Output;
 
 unsafe extern "C" {
@@ -115,6 +116,12 @@ impl Llvm {
     pub fn optimise(&self, module: &Module<'_>, machine: &TargetMachine) -> Result<(), String> {
         let options = PassBuilderOptions::create();
         self.outcome(module.run_passes("default<O3>", machine, options).map_err(|e| e.to_string()))?;
+        self.outcome(module.verify().map_err(|e| e.to_string()))
+    }
+
+    /// See [`signed_zero`].
+    pub fn keep_signed_zeros(&self, module: &Module<'_>) -> Result<(), String> {
+        signed_zero::keep(module, &self.context)?;
         self.outcome(module.verify().map_err(|e| e.to_string()))
     }
 
