@@ -248,78 +248,102 @@ fn instructions_give_the_hand_worked_results() {
 /// Buffer, global, flat and scratch share one table: `name | data before | memory before | data after | memory after`.
 #[test]
 fn transfers_give_the_hand_worked_results_in_every_segment() {
-    for line in lines(cases::TRANSFERS) {
-        let parts: Vec<_> = line.split('|').map(str::trim).collect();
-        let [name, data, memory, data_after, memory_after] = parts[..] else { panic!("case `{line}`") };
-        let words = |t: &str| t.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        let register = |n: usize| if n == 1 { "v4".to_owned() } else { format!("v[4:{}]", 3 + n) };
-        let atomic = name.starts_with("atomic");
-        for segment in ["buffer", "global", "flat", "scratch"] {
-            if (segment == "scratch" && atomic) || name.contains("_lds_") {
-                continue;
-            }
-            let v = register(words(data).len().max(words(data_after).len()));
-            // An atomic returns its old value where it took its operand, in as many registers as it swaps.
-            let result = if name.contains("cmpswap") {
-                register(words(data).len() / 2).replace('4', "8").replace('5', "9")
+    for target in [Target::GFX950, Target::GFX942, Target::GFX1201] {
+        let run = lines(cases::TRANSFERS).map(|line| transfers(target, line)).sum::<usize>();
+        assert!(run > 100, "{target}: {run} cases");
+    }
+}
+
+/// Runs a line of the table in all segments that a chip has it for; how many that is.
+fn transfers(target: Target, line: &str) -> usize {
+    let isa = isa::for_target(target).unwrap();
+    let mut run = 0;
+    let parts: Vec<_> = line.split('|').map(str::trim).collect();
+    let [name, data, memory, data_after, memory_after] = parts[..] else { panic!("case `{line}`") };
+    let words = |t: &str| t.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let register = |n: usize| if n == 1 { "v4".to_owned() } else { format!("v[4:{}]", 3 + n) };
+    let atomic = name.starts_with("atomic");
+    for segment in ["buffer", "global", "flat", "scratch"] {
+        if (segment == "scratch" && atomic) || name.contains("_lds_") {
+            continue;
+        }
+        let v = register(words(data).len().max(words(data_after).len()));
+        // An atomic returns its old value where it took its operand, in as many registers as it swaps.
+        let result = if name.contains("cmpswap") {
+            register(words(data).len() / 2).replace('4', "8").replace('5', "9")
+        } else {
+            v.clone()
+        };
+        // In the chip's own spelling.
+        let own = match isa.chip.family {
+            Family::Gfx9 => format!("{segment}_{name}"),
+            Family::Gfx12 => isa::gfx12::spelling(&format!("{segment}_{name}")),
+        };
+        if isa.lookup(&own).is_none() {
+            continue;
+        }
+        let program = match (segment, atomic) {
+            ("buffer", false) => format!("buffer_{name} {v}, v1, s[4:7], s8 offen offset:8"),
+            ("buffer", true) => format!("buffer_{name} {v}, v1, s[4:7], s8 offen offset:8 sc0"),
+            ("global", false) if name.starts_with("store") => format!("global_{name} v1, {v}, s[2:3] offset:8"),
+            ("global", false) => format!("global_{name} {v}, v1, s[2:3] offset:8"),
+            ("flat", false) if name.starts_with("store") => format!("flat_{name} v[2:3], {v} offset:8"),
+            ("flat", false) => format!("flat_{name} {v}, v[2:3] offset:8"),
+            ("scratch", false) if name.starts_with("store") => format!("scratch_{name} off, {v}, s8 offset:16"),
+            ("scratch", _) => format!("scratch_{name} {v}, off, s8 offset:16"),
+            ("global", true) => format!("global_{name} {result}, v[2:3], {v}, off offset:8 sc0"),
+            (_, _) => format!("flat_{name} {result}, v[2:3], {v} offset:8 sc0"),
+        };
+        let program = match isa.chip.family {
+            Family::Gfx9 => program,
+            Family::Gfx12 => program
+                .replacen(&format!("{segment}_{name}"), &own, 1)
+                .replace(" sc0", " th:TH_ATOMIC_RETURN scope:SCOPE_DEV"),
+        };
+        run += 1;
+        // One lane: atomics of many would add up.
+        let mut b = Bench::new(target);
+        for (name, value) in [
+            ("v1", "4"),
+            ("v[2:3]", "$+8"),
+            ("s[2:3]", "$+4"),
+            ("s[4:5]", "$"),
+            ("s6", "4096"),
+            ("s7", if target == Target::GFX1201 { "0x31027000" } else { "0x27000" }),
+            ("s8", "4"),
+        ] {
+            b.set(name, value);
+        }
+        b.wave.set_exec(Scalar::known(1)).unwrap();
+        // All ways lead to byte 16, in scratch to byte 20.
+        for (i, w) in words(memory).iter().enumerate() {
+            if segment == "scratch" {
+                let v = (b.value(w).0 as u32).to_le_bytes();
+                b.wave.scratch.data[20 + 4 * i..24 + 4 * i].copy_from_slice(&v);
+                b.wave.scratch.undefined[20 + 4 * i..24 + 4 * i].fill(0);
             } else {
-                v.clone()
-            };
-            let program = match (segment, atomic) {
-                ("buffer", false) => format!("buffer_{name} {v}, v1, s[4:7], s8 offen offset:8"),
-                ("buffer", true) => format!("buffer_{name} {v}, v1, s[4:7], s8 offen offset:8 sc0"),
-                ("global", false) if name.starts_with("store") => format!("global_{name} v1, {v}, s[2:3] offset:8"),
-                ("global", false) => format!("global_{name} {v}, v1, s[2:3] offset:8"),
-                ("flat", false) if name.starts_with("store") => format!("flat_{name} v[2:3], {v} offset:8"),
-                ("flat", false) => format!("flat_{name} {v}, v[2:3] offset:8"),
-                ("scratch", false) if name.starts_with("store") => format!("scratch_{name} off, {v}, s8 offset:16"),
-                ("scratch", _) => format!("scratch_{name} {v}, off, s8 offset:16"),
-                ("global", true) => format!("global_{name} {result}, v[2:3], {v}, off offset:8 sc0"),
-                (_, _) => format!("flat_{name} {result}, v[2:3], {v} offset:8 sc0"),
-            };
-            // One lane: atomics of many would add up.
-            let mut b = Bench::new(Target::GFX950);
-            for (name, value) in [
-                ("v1", "4"),
-                ("v[2:3]", "$+8"),
-                ("s[2:3]", "$+4"),
-                ("s[4:5]", "$"),
-                ("s6", "4096"),
-                ("s7", "0x27000"),
-                ("s8", "4"),
-            ] {
-                b.set(name, value);
+                b.set(&format!("mem+{}", 16 + 4 * i), w);
             }
-            b.wave.set_exec(Scalar::known(1)).unwrap();
-            // All ways lead to byte 16, in scratch to byte 20.
-            for (i, w) in words(memory).iter().enumerate() {
-                if segment == "scratch" {
-                    let v = (b.value(w).0 as u32).to_le_bytes();
-                    b.wave.scratch.data[20 + 4 * i..24 + 4 * i].copy_from_slice(&v);
-                    b.wave.scratch.undefined[20 + 4 * i..24 + 4 * i].fill(0);
-                } else {
-                    b.set(&format!("mem+{}", 16 + 4 * i), w);
-                }
-            }
-            for (i, w) in words(data).iter().enumerate() {
-                b.set(&format!("v{}", 4 + i), w);
-            }
-            b.run(&program).unwrap_or_else(|f| panic!("{program}: {}", f.kind));
-            b.wave.wait(WaitCounts::ALL);
-            let first = if name.contains("cmpswap") && segment != "buffer" { 8 } else { 4 };
-            for (i, w) in words(data_after).iter().enumerate() {
-                b.check(&program, &format!("v{}@0", first + i), w);
-            }
-            for (i, w) in words(memory_after).iter().enumerate() {
-                if segment == "scratch" {
-                    let got = u32::from_le_bytes(b.wave.scratch.data[20 + 4 * i..24 + 4 * i].try_into().unwrap());
-                    assert_eq!(u64::from(got), b.value(w).0 & 0xFFFF_FFFF, "{program}");
-                } else {
-                    b.check(&program, &format!("mem+{}", 16 + 4 * i), w);
-                }
+        }
+        for (i, w) in words(data).iter().enumerate() {
+            b.set(&format!("v{}", 4 + i), w);
+        }
+        b.run(&program).unwrap_or_else(|f| panic!("{program}: {}", f.kind));
+        b.wave.wait(WaitCounts::ALL);
+        let first = if name.contains("cmpswap") && segment != "buffer" { 8 } else { 4 };
+        for (i, w) in words(data_after).iter().enumerate() {
+            b.check(&program, &format!("v{}@0", first + i), w);
+        }
+        for (i, w) in words(memory_after).iter().enumerate() {
+            if segment == "scratch" {
+                let got = u32::from_le_bytes(b.wave.scratch.data[20 + 4 * i..24 + 4 * i].try_into().unwrap());
+                assert_eq!(u64::from(got), b.value(w).0 & 0xFFFF_FFFF, "{program}");
+            } else {
+                b.check(&program, &format!("mem+{}", 16 + 4 * i), w);
             }
         }
     }
+    run
 }
 
 /// Predicates by name: which of less, equal, greater, unordered make them true.

@@ -15,7 +15,8 @@ fn gfx942_has_the_same_results_where_it_has_the_instruction() {
     let (mut run, mut lacks) = (0, BTreeSet::new());
     for line in cases::ALL.iter().flat_map(|table| lines(table)) {
         let missing: Vec<_> = bases(line).into_iter().filter(|name| isa.lookup(name).is_none()).collect();
-        if missing.is_empty() {
+        // Its eight-bit floats are others; they have cases of their own.
+        if missing.is_empty() && !line.contains("fp8") && !line.contains("bf8") {
             case_on(Target::GFX942, line);
             run += 1;
         }
