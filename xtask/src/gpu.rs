@@ -11,13 +11,14 @@ const LIMIT: u64 = 64 << 20;
 const THERE: [&str; 8] =
     ["libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so", "libgcc_s.so", "libstdc++.so", "ld-linux"];
 /// Tests that use a GPU where there is one.
-const TESTS: [&str; 6] = [
+const TESTS: [&str; 7] = [
     "cuda::mla_combine_keeps_its_bounds",
     "cuda::gemm_mx_keeps_its_bounds",
     "filetests::every_file_holds",
     "matrix::the_gpu_multiplies_as_the_interpreter_says",
     "matrix::relayout::sums_become_factors",
-    "differential::the_interpreter_and_the_amd_code_agree",
+    "matrix::ptxas_takes_every_product",
+    "narrow::conversions_on_an_nvidia_gpu_are_what_narrow_says",
 ];
 
 /// Builds the tests in release and packs them with the shared libraries that they need into `folder`.
