@@ -2,6 +2,7 @@
 
 mod approximate;
 mod cuda;
+mod devices;
 mod differential;
 mod filetests;
 mod gcn;

@@ -18,7 +18,7 @@ pub struct Artifact {
     pub target: Target,
     /// Name of the entry point inside [`Artifact::code`].
     pub symbol: String,
-    /// AMD: a linked code object (ELF). NVIDIA: PTX text.
+    /// AMD: a linked code object (ELF). NVIDIA: PTX text; in a cubin's entry of the disk cache, the cubin (ELF).
     #[serde(with = "serde_bytes")]
     pub code: Vec<u8>,
     /// How it was made and what it needs.

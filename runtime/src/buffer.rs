@@ -10,7 +10,7 @@ use lathe_dsl::kernel::BufferArg;
 use crate::device::Device;
 use crate::error::Error;
 
-/// `len` elements of type `T` on a device, freed when dropped.
+/// `len` elements of type `T` on a device, freed when dropped, which waits for the work that streams of the device were given.
 pub struct DeviceBuffer<T> {
     device: Arc<dyn Device>,
     address: u64,
@@ -47,6 +47,26 @@ impl<T: Element + Pod> DeviceBuffer<T> {
         let mut data = vec![T::zeroed(); self.len as usize];
         self.device.read(self.address, bytemuck::cast_slice_mut(&mut data))?;
         Ok(data)
+    }
+
+    /// The device that it lies on.
+    pub fn device(&self) -> &Arc<dyn Device> {
+        &self.device
+    }
+
+    /// Its device address.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    /// Its elements.
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
     }
 
     /// This buffer as a launch argument.

@@ -3,8 +3,10 @@
 #![allow(unsafe_code)] // Calls into the vendors' libraries.
 
 use std::ffi::{CStr, c_char, c_int, c_uint};
+use std::fmt;
 
 use libloading::{Library, Symbol};
+use serde::Serialize;
 
 /// A GPU driver that answers.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,8 +16,33 @@ pub struct Driver {
     pub library: &'static str,
     /// Its version, as the vendor counts: 13000 is CUDA 13.0.
     pub version: i32,
-    /// Names of the devices it drives, in its own order.
-    pub devices: Vec<String>,
+    /// The kernel driver's own version, such as `580.65.06`; `None` where the system does not tell.
+    pub build: Option<String>,
+    /// The devices it drives, in its own order.
+    pub devices: Vec<DriverDevice>,
+}
+
+/// A GPU as its driver describes it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[non_exhaustive]
+pub struct DriverDevice {
+    /// Its name.
+    pub name: String,
+    /// NVIDIA: compute capability, such as `9.0`.
+    pub compute_capability: Option<String>,
+    /// Its memory, in bytes.
+    pub memory_bytes: u64,
+}
+
+impl fmt::Display for DriverDevice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, compute_capability, memory_bytes } = self;
+        f.write_str(name)?;
+        if let Some(capability) = compute_capability {
+            write!(f, ", compute capability {capability}")?;
+        }
+        write!(f, ", {:.1} GiB", *memory_bytes as f64 / f64::from(1 << 30))
+    }
 }
 
 /// Why there is no driver to use.
@@ -49,6 +76,11 @@ struct Names {
     count: &'static str,
     device: &'static str,
     name: &'static str,
+    memory: &'static str,
+    /// Gives the two numbers of a compute capability.
+    attribute: Option<&'static str>,
+    /// File in which the kernel driver tells its version.
+    build: &'static str,
     /// What `init` and `count` return where there is a driver and no device.
     no_device: c_int,
 }
@@ -59,6 +91,9 @@ const CUDA: Names = Names {
     count: "cuDeviceGetCount",
     device: "cuDeviceGet",
     name: "cuDeviceGetName",
+    memory: "cuDeviceTotalMem_v2",
+    attribute: Some("cuDeviceGetAttribute"),
+    build: "/proc/driver/nvidia/version",
     no_device: 100,
 };
 
@@ -68,6 +103,9 @@ const HIP: Names = Names {
     count: "hipGetDeviceCount",
     device: "hipDeviceGet",
     name: "hipDeviceGetName",
+    memory: "hipDeviceTotalMem",
+    attribute: None,
+    build: "/sys/module/amdgpu/version",
     no_device: 100,
 };
 
@@ -108,8 +146,8 @@ fn ask(library: &'static str, loaded: &Library, names: &Names) -> Result<Driver,
         0 => Ok(()),
         code => Err(failed(call, format!("returned {code}"))),
     };
-    // SAFETY: in both vendors' headers the five functions have these signatures.
-    let (init, version, count, device, name) = unsafe {
+    // SAFETY: in both vendors' headers the functions have these signatures.
+    let (init, version, count, device, name, memory, attribute) = unsafe {
         let init: Symbol<'_, unsafe extern "C" fn(c_uint) -> c_int> =
             loaded.get(names.init.as_bytes()).map_err(absent(names.init))?;
         let version: Symbol<'_, unsafe extern "C" fn(*mut c_int) -> c_int> =
@@ -120,9 +158,17 @@ fn ask(library: &'static str, loaded: &Library, names: &Names) -> Result<Driver,
             loaded.get(names.device.as_bytes()).map_err(absent(names.device))?;
         let name: Symbol<'_, unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int> =
             loaded.get(names.name.as_bytes()).map_err(absent(names.name))?;
-        (init, version, count, device, name)
+        let memory: Symbol<'_, unsafe extern "C" fn(*mut usize, c_int) -> c_int> =
+            loaded.get(names.memory.as_bytes()).map_err(absent(names.memory))?;
+        let attribute = names.attribute.map(|call| -> Result<_, NoDriver> {
+            let found: Symbol<'_, unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int> =
+                loaded.get(call.as_bytes()).map_err(absent(call))?;
+            Ok((call, found))
+        });
+        (init, version, count, device, name, memory, attribute.transpose()?)
     };
-    let mut driver = Driver { library, version: 0, devices: vec![] };
+    let build = std::fs::read_to_string(names.build).ok().and_then(|text| build(&text));
+    let mut driver = Driver { library, version: 0, build, devices: vec![] };
     // SAFETY: the flags must be 0, and are.
     let started = unsafe { init(0) };
     if started != names.no_device {
@@ -144,9 +190,34 @@ fn ask(library: &'static str, loaded: &Library, names: &Names) -> Result<Driver,
         // SAFETY: writes at most as many bytes as `text` has, and `handle` is one that the driver gave.
         done(names.name, unsafe { name(text.as_mut_ptr().cast(), text.len() as c_int, handle) })?;
         let text = CStr::from_bytes_until_nul(&text).unwrap_or_default();
-        driver.devices.push(text.to_string_lossy().into_owned());
+        let mut bytes = 0;
+        // SAFETY: writes one size through a valid pointer, and `handle` is one that the driver gave.
+        done(names.memory, unsafe { memory(&mut bytes, handle) })?;
+        let compute_capability = match &attribute {
+            None => None,
+            Some((call, attribute)) => {
+                let [mut major, mut minor] = [0; 2];
+                // SAFETY: each writes one int through a valid pointer; the numbers are those of attributes.
+                done(call, unsafe { attribute(&mut major, CAPABILITY_MAJOR, handle) })?;
+                // SAFETY: as above.
+                done(call, unsafe { attribute(&mut minor, CAPABILITY_MINOR, handle) })?;
+                Some(format!("{major}.{minor}"))
+            }
+        };
+        let name = text.to_string_lossy().into_owned();
+        driver.devices.push(DriverDevice { name, compute_capability, memory_bytes: bytes as u64 });
     }
     Ok(driver)
+}
+
+/// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR`.
+const CAPABILITY_MAJOR: c_int = 75;
+const CAPABILITY_MINOR: c_int = 76;
+
+/// The version in what a kernel driver tells: the first word of numbers with a dot in between.
+fn build(text: &str) -> Option<String> {
+    let number = |word: &&str| word.contains('.') && word.split('.').all(|n| n.parse::<u32>().is_ok());
+    text.split_whitespace().find(number).map(ToOwned::to_owned)
 }
 
 #[cfg(test)]
@@ -161,12 +232,32 @@ mod tests {
                 Ok(driver) => {
                     assert!(driver.library.starts_with(library));
                     assert!(driver.version > 0, "{driver:?}");
-                    assert!(driver.devices.iter().all(|d| !d.is_empty()), "{driver:?}");
+                    assert!(driver.devices.iter().all(|d| !d.name.is_empty() && d.memory_bytes > 0), "{driver:?}");
                     println!("{driver:?}");
                 }
                 Err(e) => assert!(e.to_string().contains(library), "{e}"),
             }
         }
+    }
+
+    #[test]
+    fn the_kernel_driver_s_version_is_found() {
+        let nvidia = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build  (dvs)  Sun Jul 27\n\
+                      GCC version:  gcc version 12.2.0 (Debian 12.2.0-14)\n";
+        assert_eq!(build(nvidia).as_deref(), Some("580.65.06"));
+        assert_eq!(build("6.12.12\n").as_deref(), Some("6.12.12"));
+        assert_eq!(build("no version. at all"), None);
+    }
+
+    #[test]
+    fn a_device_is_described_in_a_line() {
+        let device = |capability: Option<&str>| DriverDevice {
+            name: "NVIDIA H200".to_owned(),
+            compute_capability: capability.map(ToOwned::to_owned),
+            memory_bytes: 150_754_820_096,
+        };
+        assert_eq!(device(Some("9.0")).to_string(), "NVIDIA H200, compute capability 9.0, 140.4 GiB");
+        assert_eq!(device(None).to_string(), "NVIDIA H200, 140.4 GiB");
     }
 
     /// A library that exists but is no driver: the missing function is named.

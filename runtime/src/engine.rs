@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use lathe_dsl::Target;
 
-#[cfg(feature = "jit")]
 use crate::cache::DiskCache;
 use crate::device::{Cpu, CpuOptions, Device};
 #[cfg(feature = "jit")]
@@ -43,13 +42,20 @@ enum Opened {
     Executes(Arc<dyn Device>),
 }
 
-fn open(name: &str, options: CpuOptions) -> Result<Opened, Error> {
+fn open(name: &str, options: CpuOptions, cache: Option<&Arc<DiskCache>>) -> Result<Opened, Error> {
+    // Only drivers that compile once more keep something.
+    #[cfg(not(feature = "jit"))]
+    let _ = cache;
     let unknown = || Error::UnknownDevice { given: name.to_owned(), known: known() };
     let (kind, chip) = name.split_once(':').map_or((name, None), |(k, c)| (k, Some(c)));
     #[cfg(feature = "jit")]
     if kind == "cuda" {
         let ordinal = chip.unwrap_or("0").parse().map_err(|_| unknown())?;
-        return Ok(Opened::Executes(Arc::new(Cuda::new(ordinal)?)));
+        let device = match cache {
+            Some(cache) => Cuda::with_cache(ordinal, cache.clone())?,
+            None => Cuda::new(ordinal)?,
+        };
+        return Ok(Opened::Executes(Arc::new(device)));
     }
     let target = chip.unwrap_or("gfx950").parse::<Target>().map_err(|_| unknown())?;
     match kind {
@@ -71,7 +77,7 @@ impl Engine {
     /// # Errors
     /// [`Error::UnknownDevice`], listing what there is; [`Error::NoDevice`] where this machine has none.
     pub fn open(name: &str, seed: Option<u64>) -> Result<Self, Error> {
-        match open(name, CpuOptions { seed, ..CpuOptions::default() })? {
+        match open(name, CpuOptions { seed, ..CpuOptions::default() }, None)? {
             Opened::Interprets(device) => Ok(Self { device, jit: Jit::new(Interpreter) }),
             #[cfg(feature = "jit")]
             Opened::Executes(device) => Ok(Self { device, jit: Jit::new(Llvm::default()) }),
@@ -79,7 +85,7 @@ impl Engine {
     }
 
     /// As [`Engine::open`]; where the device interprets, it does so by `options`; where it runs machine code, `llvm` makes it and
-    /// `cache` keeps it, and of the options only the seed counts.
+    /// `cache` keeps it, as well as what a GPU's driver makes of it, and of the options only the seed counts.
     ///
     /// # Errors
     /// As [`Engine::open`].
@@ -90,7 +96,7 @@ impl Engine {
         llvm: Llvm,
         cache: Option<Arc<DiskCache>>,
     ) -> Result<Self, Error> {
-        match open(name, options)? {
+        match open(name, options, cache.as_ref())? {
             Opened::Interprets(device) => Ok(Self { device, jit: Jit::new(Interpreter) }),
             Opened::Executes(device) => {
                 let jit = match cache {

@@ -1,5 +1,6 @@
 //! Errors of compiling, loading and launching.
 
+use std::fmt;
 use std::sync::Arc;
 
 use lathe_dsl::ir::Scalar;
@@ -63,6 +64,40 @@ pub enum Error {
         call: &'static str,
         /// Of what, and what the driver says.
         failure: String,
+    },
+    /// A kernel faulted. The driver does nothing more in this process on the device: every later call that fails says this again.
+    #[error("{0}")]
+    Faulted(Arc<KernelFault>),
+    /// Something of another device, or of another driver.
+    #[error("the {what} is not one of {device}")]
+    Foreign {
+        /// `buffer`, `event`, `graph`.
+        what: &'static str,
+        /// The device that it was used on.
+        device: String,
+    },
+    /// A copy between buffers of two lengths.
+    #[error("a copy of {from} elements to {to}: both must be the same")]
+    CopyLength {
+        /// Elements of the source.
+        from: usize,
+        /// Elements of the destination.
+        to: usize,
+    },
+    /// Something that a capture cannot record.
+    #[error("`{call}` cannot be captured: a graph holds launches and copies within the device")]
+    NotRecordable {
+        /// The call.
+        call: &'static str,
+    },
+    /// The time of an event that was never recorded.
+    #[error("the time between two events is known only after both were recorded")]
+    NotRecorded,
+    /// The host has no room for copies.
+    #[error("the host cannot allocate {bytes} bytes for copies")]
+    HostMemory {
+        /// Extent.
+        bytes: u64,
     },
     /// The argument struct is not the one that the kernel was traced with.
     #[error("`{kernel}` takes {wanted} arguments, {given} were given")]
@@ -152,6 +187,44 @@ pub enum Error {
     },
 }
 
+/// A kernel that faulted on a GPU, such as by an illegal address.
+///
+/// A driver tells of a fault at some later call and does not say which kernel it was. So these are all that may have run: those
+/// launched in any stream of the device since that stream was last waited for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct KernelFault {
+    /// The device.
+    pub device: String,
+    /// The driver's function that told first.
+    pub call: &'static str,
+    /// What it said.
+    pub failure: String,
+    /// Name and key of each kernel that may have been it; empty if none was launched through Lathe.
+    pub kernels: Vec<String>,
+}
+
+/// Kernels that a message lists at most.
+const LISTED: usize = 8;
+
+impl fmt::Display for KernelFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { device, call, failure, kernels } = self;
+        write!(f, "{device}: ")?;
+        match kernels.as_slice() {
+            [] => write!(f, "a kernel that Lathe did not launch faulted")?,
+            [one] => write!(f, "kernel {one} faulted")?,
+            several => {
+                write!(f, "one of these kernels faulted: {}", several[..several.len().min(LISTED)].join(", "))?;
+                if several.len() > LISTED {
+                    write!(f, " and {} more", several.len() - LISTED)?;
+                }
+            }
+        }
+        write!(f, ": {failure}, told by {call}; the device cannot be used any more in this process")
+    }
+}
+
 impl Error {
     /// Wraps a compiler's error.
     pub fn compile(error: impl std::error::Error + Send + Sync + 'static) -> Self {
@@ -161,5 +234,29 @@ impl Error {
     /// Wraps a device's error.
     pub fn fault(error: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self::Fault(Arc::new(error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_names_whoever_may_have_been_it() {
+        let fault = |kernels: &[&str]| KernelFault {
+            device: "cuda:0".to_owned(),
+            call: "cuStreamSynchronize",
+            failure: "CUDA_ERROR_ILLEGAL_ADDRESS".to_owned(),
+            kernels: kernels.iter().map(ToString::to_string).collect(),
+        };
+        let end = ": CUDA_ERROR_ILLEGAL_ADDRESS, told by cuStreamSynchronize; the device cannot be used any more in this process";
+        let one = Error::Faulted(Arc::new(fault(&["`axpy` {n=4}"])));
+        assert_eq!(one.to_string(), format!("cuda:0: kernel `axpy` {{n=4}} faulted{end}"));
+        let none = fault(&[]).to_string();
+        assert_eq!(none, format!("cuda:0: a kernel that Lathe did not launch faulted{end}"));
+        let two = fault(&["`a`", "`b`"]).to_string();
+        assert_eq!(two, format!("cuda:0: one of these kernels faulted: `a`, `b`{end}"));
+        let many = fault(&["`k`"; LISTED + 3]).to_string();
+        assert!(many.contains("`k`, `k` and 3 more: CUDA"), "{many}");
     }
 }

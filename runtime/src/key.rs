@@ -9,6 +9,9 @@ use lathe_dsl::{Target, ir::Kernel};
 /// Names the hash's purpose and the order and meaning of [`KeyParts`]; a change of either changes this text.
 const CONTEXT: &str = "lathe 2026 compiled kernel: kernel_ir chip features flags abi llvm lathe";
 
+/// As [`CONTEXT`], for [`DiskKey::of_cubin`].
+const CUBIN_CONTEXT: &str = "lathe 2026 cubin: ptx chip driver";
+
 /// Everything that a compiled kernel's code depends on, as text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeyParts<'a> {
@@ -69,6 +72,17 @@ impl DiskKey {
             llvm: &compiler.llvm,
             lathe: &compiler.lathe,
         })
+    }
+
+    /// The key under which the code that an NVIDIA driver makes of `ptx` for `chip` is stored; `driver` names the driver's
+    /// version. In key-derivation mode like [`DiskKey::derive`], with a text of its own.
+    pub fn of_cubin(ptx: &[u8], chip: &str, driver: &str) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key(CUBIN_CONTEXT);
+        for part in [ptx, chip.as_bytes(), driver.as_bytes()] {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
+        }
+        Self(*hasher.finalize().as_bytes())
     }
 
     /// The hash itself.
@@ -194,6 +208,21 @@ mod tests {
         // A change of this value orphans every entry and bundle: it must be meant.
         let pinned = "0e2b1d5b45d0cca6114a2964d6ece782e6928dcab15f70b110eba1431e9cc949";
         assert_eq!(DiskKey::derive(&PARTS).to_string(), pinned);
+    }
+
+    #[test]
+    fn a_cubin_is_stored_by_ptx_chip_and_driver() {
+        let of = DiskKey::of_cubin;
+        let all = [
+            of(b".version 8.4", "sm_90", "13000 580.65.06"),
+            of(b".version 8.5", "sm_90", "13000 580.65.06"),
+            of(b".version 8.4", "sm_89", "13000 580.65.06"),
+            of(b".version 8.4", "sm_90", "12040 550.54.14"),
+            of(b".version 8.4", "sm_90", "13000 580.82.07"),
+            of(b".version 8.4s", "m_90", "13000 580.65.06"),
+        ];
+        assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());
+        assert_eq!(all[0], of(b".version 8.4", "sm_90", "13000 580.65.06"));
     }
 
     #[test]

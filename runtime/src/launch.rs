@@ -1,9 +1,11 @@
 //! Packing and checking of launch arguments, from the one declaration of a kernel's argument struct.
 
+use std::sync::Arc;
+
 use lathe_dsl::ir::{Access, Kernel, ParamKind};
 use lathe_dsl::kernel::{Arg, Arguments, Host};
 
-use crate::device::{Device, DeviceId, LaunchReport};
+use crate::device::{Device, DeviceId, LaunchReport, Stream};
 use crate::error::Error;
 use crate::jit::Compiled;
 
@@ -19,13 +21,42 @@ impl Compiled {
         args: &<K::Args as Arguments<K>>::On<Host<'_>>,
     ) -> Result<LaunchReport, Error> {
         let mut block = ArgBlock { bytes: [0; MAX_BYTES], len: 0 };
-        let mut packed = Pack::new(self.kernel(), device.id(), &mut block);
-        K::Args::pack(args, &mut |arg| packed.push(arg));
-        packed.finish()?;
+        self.pack::<K>(device.id(), args, &mut block)?;
         if self.kernel().launch.blocks() == 0 {
             return Ok(LaunchReport::default());
         }
         device.launch(self, &block)
+    }
+
+    /// Gives a launch to `stream` and returns; nothing is allocated once the kernel is loaded. Every argument is checked against
+    /// its declaration first. The arguments' buffers may be dropped right away: that waits for the launch. The kernel may be
+    /// dropped too. A grid without workgroups launches nothing.
+    ///
+    /// # Errors
+    /// As [`Compiled::launch`]; what the kernel does wrong on a GPU is told by a later call, at the latest by
+    /// [`Stream::synchronize`].
+    pub fn launch_on<K: lathe_dsl::Kernel>(
+        self: &Arc<Self>,
+        stream: &Stream,
+        args: &<K::Args as Arguments<K>>::On<Host<'_>>,
+    ) -> Result<(), Error> {
+        let mut block = ArgBlock { bytes: [0; MAX_BYTES], len: 0 };
+        self.pack::<K>(stream.device().id(), args, &mut block)?;
+        if self.kernel().launch.blocks() == 0 {
+            return Ok(());
+        }
+        stream.launch(self, &block)
+    }
+
+    fn pack<K: lathe_dsl::Kernel>(
+        &self,
+        device: DeviceId,
+        args: &<K::Args as Arguments<K>>::On<Host<'_>>,
+        block: &mut ArgBlock,
+    ) -> Result<(), Error> {
+        let mut packed = Pack::new(self.kernel(), device, block);
+        K::Args::pack(args, &mut |arg| packed.push(arg));
+        packed.finish()
     }
 }
 

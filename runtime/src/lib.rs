@@ -22,5 +22,5 @@ mod launch;
 
 pub use buffer::DeviceBuffer;
 pub use engine::Engine;
-pub use error::Error;
+pub use error::{Error, KernelFault};
 pub use launch::ArgBlock;

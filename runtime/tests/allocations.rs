@@ -137,3 +137,20 @@ fn a_memory_hit_with_its_launch_allocates_nothing() {
     assert_eq!(allocations(launches), 0);
     assert_eq!(nowhere.launches.load(Ordering::Relaxed), CALLS);
 }
+
+#[test]
+fn a_launch_on_a_stream_allocates_nothing() {
+    let nowhere = Arc::new(Nowhere::default());
+    let device: Arc<dyn Device> = nowhere.clone();
+    let stream = device.stream().unwrap();
+    let compiled = Jit::new(Interpreter).get(&Scale { n: 64 }, Target::GFX950).unwrap();
+    let x = DeviceBuffer::<f32>::uninit(&device, 64).unwrap();
+    let y = DeviceBuffer::<f32>::uninit(&device, 64).unwrap();
+    let launches = || {
+        for _ in 0..CALLS {
+            compiled.launch_on::<Scale>(&stream, &ScaleArgs { x: x.arg(), y: y.arg(), factor: 2.0 }).unwrap();
+        }
+    };
+    assert_eq!(allocations(launches), 0);
+    assert_eq!(nowhere.launches.load(Ordering::Relaxed), CALLS);
+}

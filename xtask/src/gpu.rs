@@ -11,9 +11,23 @@ const LIMIT: u64 = 64 << 20;
 const THERE: [&str; 8] =
     ["libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so", "libgcc_s.so", "libstdc++.so", "ld-linux"];
 /// Tests that use a GPU where there is one.
-const TESTS: [&str; 7] = [
+const TESTS: [&str; 21] = [
     "cuda::mla_combine_keeps_its_bounds",
     "cuda::gemm_mx_keeps_its_bounds",
+    "cuda::a_launch_costs_what_the_driver_s_costs",
+    "cuda::a_cubin_is_made_once",
+    "cuda::a_module_newer_than_the_driver_is_refused_with_both_versions",
+    "cuda::a_fault_is_told_with_the_kernels_that_can_have_been_it",
+    "cuda::every_gpu_is_a_device_of_its_own",
+    "devices::a_stream_does_everything_in_order",
+    "devices::calls_that_wait_are_ordered_with_streams",
+    "devices::an_event_orders_two_streams_and_tells_the_time",
+    "devices::buffers_and_kernels_may_be_dropped_while_they_are_used",
+    "devices::a_transfer_that_is_dropped_is_done",
+    "devices::a_graph_replays_what_was_captured",
+    "devices::a_graph_outlives_what_it_was_captured_from",
+    "devices::a_failed_capture_spoils_nothing",
+    "devices::what_a_kernel_needs_is_told_where_it_is_known",
     "filetests::every_file_holds",
     "matrix::the_gpu_multiplies_as_the_interpreter_says",
     "matrix::relayout::sums_become_factors",

@@ -200,7 +200,7 @@ impl Bundle {
             compile_ms: start.elapsed().as_secs_f64() * 1e3,
             ..record
         };
-        Ok(Arc::new(Compiled::new(kernel, place.target(), code, record)))
+        Ok(Arc::new(Compiled::new(kernel, place.target(), code, record).with_key(describe(key))))
     }
 
     /// The entry of a key, if it was made from this kernel.

@@ -7,7 +7,7 @@ use std::time::Instant;
 use lathe_dsl::Target;
 use lathe_dsl::ir::ParamKind;
 
-use super::{Device, DeviceId, LaunchReport};
+use super::{Device, DeviceId, LaunchReport, wrong_code};
 use crate::error::Error;
 use crate::interp::{self, ArgValue, GlobalBuffer};
 use crate::jit::{Code, Compiled};
@@ -24,8 +24,8 @@ pub struct Cpu {
     memory: Mutex<Memory>,
 }
 
-/// Allocations by address.
-type Memory = BTreeMap<u64, Arc<GlobalBuffer>>;
+/// Allocations by address, each with the number of its owners.
+type Memory = BTreeMap<u64, (Arc<GlobalBuffer>, u32)>;
 
 impl Cpu {
     /// A device with no memory in use.
@@ -40,11 +40,11 @@ impl Cpu {
     /// The allocation that covers `bytes` at `address`, and where in it they begin.
     fn find(&self, address: u64, bytes: u64) -> Result<(Arc<GlobalBuffer>, usize), Error> {
         let memory = self.memory();
-        let found = memory.range(..=address).next_back().filter(|(start, buffer)| {
+        let found = memory.range(..=address).next_back().filter(|(start, (buffer, _))| {
             address.checked_add(bytes).is_some_and(|end| end <= **start + buffer.len() as u64)
         });
         match found {
-            Some((start, buffer)) => Ok((buffer.clone(), (address - start) as usize)),
+            Some((start, (buffer, _))) => Ok((buffer.clone(), (address - start) as usize)),
             None => Err(Error::BadAddress { device: self.name(), address, bytes }),
         }
     }
@@ -68,12 +68,28 @@ impl Device for Cpu {
         let len = usize::try_from(bytes).ok().filter(|n| *n <= 1 << 40).ok_or_else(full)?;
         let buffer = GlobalBuffer::try_uninit(len).map_err(|_| full())?;
         let address = buffer.address();
-        self.memory().insert(address, Arc::new(buffer));
+        self.memory().insert(address, (Arc::new(buffer), 1));
         Ok(address)
     }
 
     fn free(&self, address: u64) {
-        self.memory().remove(&address);
+        let mut memory = self.memory();
+        if let Some((_, owners)) = memory.get_mut(&address) {
+            *owners -= 1;
+            if *owners == 0 {
+                memory.remove(&address);
+            }
+        }
+    }
+
+    fn retain(&self, address: u64) -> Option<u64> {
+        let mut memory = self.memory();
+        let (start, (buffer, owners)) = memory.range_mut(..=address).next_back()?;
+        if address - start > buffer.len() as u64 {
+            return None;
+        }
+        *owners += 1;
+        Some(*start)
     }
 
     fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Error> {
@@ -88,7 +104,7 @@ impl Device for Cpu {
 
     fn launch(&self, compiled: &Compiled, args: &ArgBlock) -> Result<LaunchReport, Error> {
         let kernel = compiled.kernel();
-        let wrong = |compiled: String| Error::WrongCode { kernel: kernel.name.clone(), compiled, device: self.name() };
+        let wrong = |made_for: String| wrong_code(compiled, made_for, self.name());
         let Code::Program(program) = compiled.code() else { return Err(wrong(compiled.target().to_string())) };
         if compiled.target() != self.target {
             return Err(wrong(format!("cpu:{}", compiled.target())));
@@ -124,7 +140,7 @@ impl Device for Cpu {
             })
             .collect();
         // Pointers reach whatever is allocated when the launch begins.
-        let live: Vec<Arc<GlobalBuffer>> = self.memory().values().cloned().collect();
+        let live: Vec<Arc<GlobalBuffer>> = self.memory().values().map(|(buffer, _)| buffer.clone()).collect();
         let others: Vec<&GlobalBuffer> = live.iter().map(Arc::as_ref).collect();
         let start = Instant::now();
         let report = interp::launch_among(program, &values, &others, &self.options).map_err(Error::fault)?;

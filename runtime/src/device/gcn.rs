@@ -6,7 +6,8 @@ use std::time::Instant;
 use lathe_dsl::Target;
 use lathe_dsl::ir::{Kernel, Location, OpNumber};
 
-use super::{Device, DeviceId, LaunchReport};
+use super::extents::Extents;
+use super::{Device, DeviceId, LaunchReport, wrong_code};
 use crate::error::Error;
 use crate::gcn::{self, CodeObject, GcnError, Memory, Options};
 use crate::jit::{Code, Compiled};
@@ -18,6 +19,7 @@ pub struct Gcn {
     target: Target,
     options: Options,
     memory: Mutex<Memory>,
+    owners: Mutex<Extents>,
 }
 
 /// An execution error with the author's line, found through the object's line table and the kernel's trace.
@@ -43,7 +45,11 @@ impl Gcn {
     pub fn new(target: Target, seed: Option<u64>) -> Self {
         // The executor takes 0 for "in order", which is a seed like any other here.
         let options = Options { seed: seed.map_or(0, |s| s.wrapping_add(1).max(1)), ..Options::default() };
-        Self { id: DeviceId::unique(), target, options, memory: Mutex::default() }
+        Self { id: DeviceId::unique(), target, options, memory: Mutex::default(), owners: Mutex::default() }
+    }
+
+    fn owners(&self) -> MutexGuard<'_, Extents> {
+        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
@@ -67,12 +73,20 @@ impl Device for Gcn {
     fn alloc(&self, bytes: u64) -> Result<u64, Error> {
         let out_of_memory = || Error::OutOfMemory { device: self.name(), bytes };
         let n = usize::try_from(bytes).map_err(|_| out_of_memory())?;
-        self.memory().try_alloc(n).map_err(|_| out_of_memory())
+        let address = self.memory().try_alloc(n).map_err(|_| out_of_memory())?;
+        self.owners().insert(address, bytes);
+        Ok(address)
     }
 
     fn free(&self, address: u64) {
-        // An address that is not an allocation's is ignored, as the trait says.
-        let _ = self.memory().free(address);
+        if self.owners().release(address) {
+            // It is the memory's: it has an owner.
+            let _ = self.memory().free(address);
+        }
+    }
+
+    fn retain(&self, address: u64) -> Option<u64> {
+        self.owners().retain(address)
     }
 
     fn write(&self, address: u64, bytes: &[u8]) -> Result<(), Error> {
@@ -88,7 +102,7 @@ impl Device for Gcn {
 
     fn launch(&self, compiled: &Compiled, args: &ArgBlock) -> Result<LaunchReport, Error> {
         let kernel = compiled.kernel();
-        let wrong = |compiled: String| Error::WrongCode { kernel: kernel.name.clone(), compiled, device: self.name() };
+        let wrong = |made_for: String| wrong_code(compiled, made_for, self.name());
         let Code::Object(artifact) = compiled.code() else { return Err(wrong(format!("cpu:{}", compiled.target()))) };
         if artifact.target != self.target {
             return Err(wrong(artifact.target.to_string()));

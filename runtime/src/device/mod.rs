@@ -1,10 +1,22 @@
-//! Devices: where kernels run. One file a device.
+//! Devices: where kernels run. One file or folder a device; what they share is beside them.
 
 mod cpu;
 mod cuda;
+pub mod driver;
+mod extents;
 #[cfg(feature = "jit")]
 mod gcn;
+mod graph;
+mod immediate;
+mod inflight;
+mod occupancy;
+mod pinned;
+mod stream;
+#[cfg(test)]
+mod tests;
 
+use std::ops::Deref;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -14,6 +26,10 @@ pub use cpu::{Cpu, CpuOptions};
 pub use cuda::Cuda;
 #[cfg(feature = "jit")]
 pub use gcn::{Gcn, LocatedError};
+pub use graph::Graph;
+pub use occupancy::{LoadedResources, Occupancy};
+pub use pinned::{Pinned, Transfer};
+pub use stream::{Event, Stream};
 
 use crate::error::Error;
 use crate::jit::Compiled;
@@ -31,7 +47,8 @@ impl DeviceId {
     }
 }
 
-/// Memory and execution of one device. Addresses are the device's own; every call waits until it is done.
+/// Memory and execution of one device. Addresses are the device's own; every call of this trait waits until it is done.
+/// [`Stream`]s do not.
 pub trait Device: Send + Sync {
     /// As the command line spells it: `cpu`, `gcn:gfx950`, `cuda:0`.
     fn name(&self) -> String;
@@ -54,8 +71,17 @@ pub trait Device: Send + Sync {
     /// [`Error::OutOfMemory`].
     fn alloc(&self, bytes: u64) -> Result<u64, Error>;
 
-    /// Gives memory back; an address that [`Device::alloc`] did not give is ignored.
+    /// Gives memory back; an address that [`Device::alloc`] did not give is ignored. The memory is freed with the last
+    /// `free` that [`Device::alloc`] and [`Device::retain`] ask for, and not before everything is done that streams of the
+    /// device were given until then.
     fn free(&self, address: u64);
+
+    /// Keeps the allocation that covers `address` for one more [`Device::free`] of its address, which this gives; `None` if
+    /// there is none. A device without it cannot record graphs.
+    fn retain(&self, address: u64) -> Option<u64> {
+        let _ = address;
+        None
+    }
 
     /// Copies to the device.
     ///
@@ -74,6 +100,75 @@ pub trait Device: Send + Sync {
     /// # Errors
     /// Code for another device, or what the kernel did wrong.
     fn launch(&self, compiled: &Compiled, args: &ArgBlock) -> Result<LaunchReport, Error>;
+
+    /// What a kernel needs here; see [`Compiled::resources_on`].
+    ///
+    /// # Errors
+    /// Code for another device, or what the driver says.
+    fn resources(&self, compiled: &Compiled) -> Result<LoadedResources, Error> {
+        if compiled.target() == self.target() {
+            Ok(LoadedResources::of_record(compiled))
+        } else {
+            Err(wrong_code(compiled, compiled.target().to_string(), self.name()))
+        }
+    }
+
+    /// How many workgroups of a kernel run at once; see [`Compiled::occupancy`].
+    ///
+    /// # Errors
+    /// As [`Device::resources`].
+    fn occupancy(&self, compiled: &Compiled) -> Result<Option<Occupancy>, Error> {
+        self.resources(compiled).map(|_| None)
+    }
+
+    /// Its driver, if it takes work that it does later. Without one its streams do everything at once, by the calls above.
+    fn asynchronous(&self) -> Option<&dyn driver::Asynchronous> {
+        None
+    }
+}
+
+impl dyn Device {
+    /// A new stream. On GPUs a stream costs memory and time to make: keep it.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn stream(self: &Arc<Self>) -> Result<Stream, Error> {
+        Stream::new(self)
+    }
+
+    /// A new event, which was not recorded yet.
+    ///
+    /// # Errors
+    /// What the driver says.
+    pub fn event(self: &Arc<Self>) -> Result<Event, Error> {
+        Event::new(self)
+    }
+
+    fn driver(self: &Arc<Self>) -> Driver<'_> {
+        self.asynchronous().map_or_else(|| Driver::Immediate(immediate::Immediate(self.clone())), Driver::Own)
+    }
+}
+
+/// What makes a device's streams.
+enum Driver<'a> {
+    Own(&'a dyn driver::Asynchronous),
+    Immediate(immediate::Immediate),
+}
+
+impl<'a> Deref for Driver<'a> {
+    type Target = dyn driver::Asynchronous + 'a;
+
+    fn deref(&self) -> &Self::Target {
+        match self {
+            Self::Own(driver) => *driver,
+            Self::Immediate(immediate) => immediate,
+        }
+    }
+}
+
+/// A kernel that was compiled for something else than `device`.
+fn wrong_code(compiled: &Compiled, made_for: String, device: String) -> Error {
+    Error::WrongCode { kernel: compiled.kernel().name.clone(), compiled: made_for, device }
 }
 
 /// What a launch tells beyond its results.

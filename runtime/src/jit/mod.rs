@@ -38,6 +38,8 @@ pub struct Compiled {
     target: Target,
     code: Code,
     record: CompileRecord,
+    /// The build key's fields and values; empty if nobody told.
+    key: String,
     /// What devices made of it.
     loaded: RwLock<Vec<(DeviceId, Loaded)>>,
 }
@@ -48,7 +50,26 @@ type Loaded = Arc<dyn Any + Send + Sync>;
 impl Compiled {
     /// A kernel with its code, which must have been made from it for this chip.
     pub fn new(kernel: Arc<ir::Kernel>, target: Target, code: Code, record: CompileRecord) -> Self {
-        Self { kernel, target, code, record, loaded: RwLock::default() }
+        Self { kernel, target, code, record, key: String::new(), loaded: RwLock::default() }
+    }
+
+    /// With the build key that it was traced from, as [`describe`](lathe_dsl::kernel::describe) has it.
+    #[must_use]
+    pub fn with_key(self, key: impl Into<String>) -> Self {
+        Self { key: key.into(), ..self }
+    }
+
+    /// The build key's fields and values: `ranks=8, tokens=3`. Empty for a kernel that was compiled without one.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// Name and key for messages: `` `mla_combine` {ranks=8, tokens=3} ``.
+    pub fn label(&self) -> String {
+        match self.key.as_str() {
+            "" => format!("`{}`", self.kernel.name),
+            key => format!("`{}` {{{key}}}", self.kernel.name),
+        }
     }
 
     /// The traced kernel, with the source location of every operation.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lathe_dsl::artifact::{Artifact, CacheSource, CompileRecord, StageTime};
+use lathe_dsl::kernel::describe;
 use lathe_dsl::{Kernel, Target, Warning, ir};
 
 use super::{Code, Compiled, Inner, Outcome, count};
@@ -18,6 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 struct Traced {
     kernel: Arc<ir::Kernel>,
     target: Target,
+    /// The build key's fields and values.
+    key: String,
     /// What the verifier warns of.
     warnings: Vec<String>,
     trace_ms: f64,
@@ -57,12 +60,12 @@ impl Traced {
             warnings: self.warnings,
             ..artifact.record.clone()
         };
-        Compiled::new(self.kernel, self.target, Code::Object(Box::new(artifact)), record)
+        Compiled::new(self.kernel, self.target, Code::Object(Box::new(artifact)), record).with_key(self.key)
     }
 
     /// The kernel with code that was compiled now.
     fn compiled(self, code: Code, record: CompileRecord) -> Compiled {
-        Compiled::new(self.kernel, self.target, code, record)
+        Compiled::new(self.kernel, self.target, code, record).with_key(self.key)
     }
 }
 
@@ -100,7 +103,8 @@ impl Inner {
         for warning in &warnings {
             tracing::warn!("{warning}");
         }
-        let traced = Traced { kernel: Arc::new(kernel), target, warnings, trace_ms, since, stages: vec![] };
+        let key = describe(key);
+        let traced = Traced { kernel: Arc::new(kernel), target, key, warnings, trace_ms, since, stages: vec![] };
         let Some(fingerprint) = self.compiler.fingerprint() else {
             let (code, record) = self.compile(&traced, &traced.kernel)?;
             return Ok(Arc::new(traced.compiled(code, record)));

@@ -169,12 +169,19 @@ fn driver(
 ) -> Finding {
     match found {
         Ok(driver) => {
-            let text = format!("{}, version {}", driver.library, version(&driver.version));
+            let build = driver.build.as_ref().map_or(String::new(), |b| format!(", driver {b}"));
+            let text = format!("{}, version {}{build}", driver.library, version(&driver.version));
             let finding = match driver.devices.as_slice() {
                 [] => Finding::new(what, State::Missing, format!("{text}, no device")).mend(no_device),
-                devices => Finding::new(what, State::Ok, format!("{text}: {}", devices.join(", "))),
+                devices => {
+                    let listed: Vec<String> = devices.iter().enumerate().map(|(i, d)| format!("{i}: {d}")).collect();
+                    Finding::new(what, State::Ok, format!("{text}; {}", listed.join("; ")))
+                }
             };
-            finding.detail("version", version(&driver.version)).detail("devices", driver.devices)
+            finding
+                .detail("version", version(&driver.version))
+                .detail("build", driver.build)
+                .detail("devices", serde_json::json!(driver.devices))
         }
         Err(e @ NoDriver::NoLibrary { .. }) => Finding::new(what, State::Missing, e.to_string()).mend(absent),
         Err(e) => Finding::new(what, State::Bad, e.to_string()).mend(no_device),
