@@ -270,6 +270,43 @@ fn every_gpu_is_a_device_of_its_own() {
     assert!(error.starts_with(&format!("no device cuda:{count}: the driver has {count}: ")), "{error}");
 }
 
+/// What needs no GPU but a driver runs in a process of its own with a stand-in for it, which does work only when it is waited for.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_stand_in_is_driven_as_a_gpu_is() {
+    let exe = std::env::current_exe().expect("this test's path");
+    let library = exe.with_file_name("liblathe_stand_in_cuda.so");
+    if !library.exists() {
+        println!("skipped: no {}", library.display());
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    for name in ["libcuda.so.1", "libcuda.so"] {
+        std::fs::copy(&library, folder.path().join(name)).expect("it is copied");
+    }
+    let own = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let path = std::env::join_paths(
+        std::iter::once(folder.path().to_owned()).chain(std::env::split_paths(&own).filter(|p| p.is_absolute())),
+    );
+    let tests = [
+        "devices::",
+        "cuda::a_cubin_is_made_once",
+        "cuda::a_module_newer_than_the_driver_is_refused_with_both_versions",
+        "cuda::a_fault_is_told_with_the_kernels_that_can_have_been_it",
+        "cuda::every_gpu_is_a_device_of_its_own",
+    ];
+    let output = Command::new(exe)
+        .args(tests)
+        .args(["--nocapture", "--test-threads=1"])
+        .env("LD_LIBRARY_PATH", path.expect("paths"))
+        .output()
+        .expect("it starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let passed = text.rsplit("test result: ok. ").next().and_then(|t| t.split(' ').next()?.parse().ok());
+    let complete = passed.is_some_and(|n: usize| n > tests.len()) && !text.contains("skipped");
+    assert!(output.status.success() && complete, "{text}{}", String::from_utf8_lossy(&output.stderr));
+}
+
 /// Launches of a round; fewer than a stream takes before it makes the host wait.
 const LAUNCHES: usize = 500;
 /// Rounds, of which the fastest counts: whatever else the machine does makes one slower.
