@@ -20,24 +20,33 @@ pub fn keep(module: &Module<'_>, context: &Context) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether it rounds a product, negated or not, to f16.
+/// Vectors are taken apart through so many instructions; behind more of them a product is assumed.
+const DEPTH: u32 = 16;
+
+/// Whether it rounds what may be a product, negated or not, to f16.
 fn loses_sign(conversion: InstructionValue<'_>) -> bool {
     conversion.get_opcode() == InstructionOpcode::FPTrunc
         && BasicTypeEnum::try_from(conversion.get_type()).is_ok_and(|ty| element(ty) == Some(16))
-        && operand(conversion).is_some_and(|value| match value.get_opcode() {
-            InstructionOpcode::FNeg => operand(value).is_some_and(is_product),
-            _ => is_product(value),
-        })
+        && operands(conversion).any(|value| may_be_product(value, DEPTH))
 }
 
-fn is_product(value: InstructionValue<'_>) -> bool {
+fn may_be_product(value: InstructionValue<'_>, depth: u32) -> bool {
     let counts = |flags: FastMathFlags| !flags.contains(FastMathFlags::NoSignedZeros);
-    value.get_opcode() == InstructionOpcode::FMul && value.get_fast_math_flags().is_ok_and(counts)
+    match value.get_opcode() {
+        _ if depth == 0 => true,
+        InstructionOpcode::FMul => value.get_fast_math_flags().is_ok_and(counts),
+        InstructionOpcode::FNeg
+        | InstructionOpcode::ExtractElement
+        | InstructionOpcode::InsertElement
+        | InstructionOpcode::ShuffleVector
+        | InstructionOpcode::Freeze => operands(value).any(|operand| may_be_product(operand, depth - 1)),
+        _ => false,
+    }
 }
 
-/// The instruction that the first operand is.
-fn operand(of: InstructionValue<'_>) -> Option<InstructionValue<'_>> {
-    of.get_operand(0)?.value()?.as_instruction_value()
+/// Operands that are instructions.
+fn operands(of: InstructionValue<'_>) -> impl Iterator<Item = InstructionValue<'_>> {
+    of.get_operands().filter_map(|operand| operand?.value()?.as_instruction_value())
 }
 
 /// Bits of a float, or of a vector's floats; bf16, which no instruction of this kind makes, has none.

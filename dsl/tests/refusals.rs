@@ -313,3 +313,76 @@ fn control_flow_after_an_early_exit() {
     })
     .unwrap();
 }
+
+/// A product that gfx950 lacks, through everything that takes a fragment: the first call is told, nothing panics.
+#[test]
+fn a_product_that_the_chip_lacks() {
+    type Absent = Mma<16, 8, 16, f16>;
+    type Nonsense = Mma<0, 3, 1000, E2m1>;
+    let there = "there are m16n16k16, m32n32k8, m16n16k32, m32n32k16 (on gfx950)";
+    let absent = format!("{{at}}: no product m16n8k16 of f16 by f16 in cdna4 fragments; {there}");
+    refused(LAUNCH, vec![], &absent, |k| {
+        let a: FragmentA<Absent> = k.zero_fragment();
+        let sum = k.mma(a.within(3, 4), k.fragment(&[k.constant(f16::ONE)]), k.zero_fragment());
+        let tile = k.lds::<f16>("tile", 1024);
+        k.store_fragment(sum.map(|x| x + 1.0), Matrix::new(k, tile, Storage::RowMajor, 0, 8), |x, _| x.to::<f16>());
+        let _ = k.relayout(&sum.registers(), &sum.layout(), &a.layout());
+        let _ = (k.places::<Absent, roles::B>(), sum.elements(), k.run::<Absent, roles::A>(Storage::ColMajor));
+        let _: FragmentB<Absent> = k.load_fragment(Matrix::new(k, tile, Storage::ColMajor, 0, 8));
+    });
+    let nonsense = "{at}: no product m0n3k1000 of e2m1 by e2m1 in cdna4 fragments; there are f16 by f16, bf16 by bf16, i8 by \
+                    i8, e4m3 by e4m3 as m16n8k32, e4m3 or e5m2 by either; with scales, `mfma_scaled` (on gfx950)";
+    refused(LAUNCH, vec![], nonsense, |k| {
+        let a: FragmentA<Nonsense> = k.zero_fragment();
+        let tile = k.lds::<u8>("tile", 1024);
+        let b = k.load_fragment(Matrix::new(k, tile, Storage::ColMajor, 0, 1000).at_most(4));
+        let _ = k.mma(a.within(1, 1), b, k.zero_fragment());
+    });
+}
+
+#[test]
+fn misuse_of_fragments() {
+    type Tile = Mma<16, 16, 32, bf16>;
+    type Fp6 = MfmaScaled<E2m3>;
+    let wrong = "{at}: 3 registers for A of a product m16n16k32; it has bf16x8 on gfx950";
+    refused(LAUNCH, vec![], wrong, |k| {
+        let _: FragmentA<Tile> = k.fragment(&[k.constant(bf16::ONE); 3]);
+    });
+    refused(LAUNCH, vec![], "{at}: 0 registers for C of a product m16n16k32; it has f32x4 on gfx950", |k| {
+        let _: FragmentC<Tile> = k.fragment(&[]);
+    });
+    let apart = "{at}: 4 elements of a 16×16 matrix over 64 lanes into a 16×32 matrix over 64 lanes; it must be the same one, \
+                 and the elements all that a lane has";
+    refused(LAUNCH, vec![], apart, |k| {
+        let sum: FragmentC<Tile> = k.zero_fragment();
+        let _ = k.relayout(&sum.registers(), &sum.layout(), &k.fragment_layout::<Tile, roles::A>());
+    });
+    refused(LAUNCH, vec![], "{at}: scales of a logical group of 32 lanes; 64 give them", |k| {
+        let scale = k.lanes(32).filled(k.constant(127u32));
+        let _: FragmentC<Fp6> = k.mfma_scaled(k.zero_fragment(), k.zero_fragment(), k.zero_fragment(), scale, scale);
+    });
+    let other = "{at}: elements of 6 bits that do not lie side by side along this fragment's rows: store the matrix the other \
+                 way round";
+    refused(LAUNCH, vec![], other, |k| {
+        let tile = k.lds::<u8>("tile", 4096);
+        let _: FragmentA<Fp6> = k.load_fragment(Matrix::new(k, tile, Storage::ColMajor, 0, 16));
+    });
+    let masked = "{at}: a matrix in LDS with extents to keep within; only one in a buffer has them";
+    refused(LAUNCH, vec![], masked, |k| {
+        let tile = k.lds::<bf16>("tile", 4096);
+        let matrix = Matrix::new(k, tile, Storage::RowMajor, 0, 32).within(k.lane_id(), k.lane_id());
+        let _: FragmentA<Tile> = k.load_fragment(matrix);
+    });
+    for n in [0, 3] {
+        let size = format!("{{at}}: accesses of at most {n} elements; allowed are powers of two");
+        refused(LAUNCH, vec![], &size, |k| {
+            let tile = k.lds::<bf16>("tile", 4096);
+            let _: FragmentA<Tile> = k.load_fragment(Matrix::new(k, tile, Storage::RowMajor, 0, 32).at_most(n));
+        });
+    }
+    let bits = "{at}: accesses of at most 4 codes of 6 bits, which end within bytes; this fragment's accesses take 32";
+    refused(LAUNCH, vec![], bits, |k| {
+        let tile = k.lds::<u8>("tile", 4096);
+        let _: FragmentA<Fp6> = k.load_fragment(Matrix::new(k, tile, Storage::RowMajor, 0, 128).at_most(4));
+    });
+}

@@ -3,7 +3,6 @@
 use lathe_dsl::ir::{self, Op, Scalar};
 use lathe_dsl::mma::{MmaShape, MmaType};
 use lathe_dsl::numerics::Narrow;
-use lathe_dsl::uniform::Span;
 use melior::ir::{Type, Value};
 
 use super::Lowering;
@@ -63,19 +62,11 @@ pub struct Scaled<'c, 'a> {
     pub scales: [Registers<'c, 'a>; 2],
     /// Which byte of their words.
     pub bytes: [u32; 2],
-    /// Whether they may be the same in all lanes, constants even.
-    pub uniform: [bool; 2],
 }
 
 impl<'c, 'a> Lowering<'c, 'a, '_> {
     fn registers(&self, v: ir::Value) -> Result<Registers<'c, 'a>> {
         Ok(Registers { ty: self.kernel.ty(v), value: self.get(v)? })
-    }
-
-    /// Whether it is the same in all lanes, or just one number is possible.
-    fn may_be_constant(&self, v: ir::Value) -> bool {
-        let (min, max) = self.range(v);
-        self.uniform.value(v) >= Span::of(self.kernel.wave) || min == max
     }
 
     /// A matrix product.
@@ -88,9 +79,8 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             Op::MfmaScaled { a, b, c, a_scale, b_scale, a_type, b_type, a_byte, b_byte, .. } => {
                 let [a, b, c] = [self.registers(a)?, self.registers(b)?, self.registers(c)?];
                 let scales = [self.registers(a_scale)?, self.registers(b_scale)?];
-                let uniform = [a_scale, b_scale].map(|v| self.may_be_constant(v));
                 let (formats, factors, bytes) = ([a_type, b_type], [a, b], [a_byte, b_byte]);
-                self.backend.mfma_scaled(&self.lanes(), &Scaled { formats, factors, c, scales, bytes, uniform })
+                self.backend.mfma_scaled(&self.lanes(), &Scaled { formats, factors, c, scales, bytes })
             }
             _ => Err(format!("`{}` is no matrix product", op.def().name)),
         }
@@ -108,4 +98,4 @@ pub fn word_vector<'c, 'a>(e: &Emitter<'c, 'a>, words: &[Value<'c, 'a>]) -> Resu
 }
 
 /// The shape of e4m3 products that every chip has.
-pub const E4M3: MmaShape = MmaShape::new(16, 8, 32);
+pub use lathe_dsl::mma::E4M3;

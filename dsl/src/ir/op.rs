@@ -850,7 +850,7 @@ ops! {
             fragments: Fragments,
         } = "mfma_scaled", "k.mfma_scaled(&a, &b, &c, a_scale, b_scale)", "mfma_scaled, rocdl.mfma_scale_f32_16x16x128_f8f6f4",
             Class::U32, "(a: fragment, b: fragment, c: fragment, a_scale, b_scale) -> fragment",
-            Agreement::Bound("2^-20 of the sum of |a·b|, scaled, and |c|, plus 2^-126");
+            Agreement::Bound("2^-20 of the sum of |a·b|, scaled, and |c|, plus 2^-126; sm_120a's own units are not measured");
         /// Byte `i` of the result is byte `selector.byte[i] mod 8` of the eight bytes of `a` (4–7) and `b` (0–3).
         PermB32(a: Value, b: Value, selector: Value) = "perm_b32", "k.perm_b32(a, b, selector)", "rocdl.perm_b32", Class::U32,
             "(a: u32, b: u32, selector: u32) -> u32", BITS;

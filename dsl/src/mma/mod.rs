@@ -9,8 +9,8 @@ mod scaled;
 mod tests;
 
 pub use layout::{Layout, Step};
-pub use plain::plain;
-pub use scaled::{SCALED, ScaledTiles, scaled};
+pub use plain::{E4M3, plain};
+pub use scaled::{BLOCK, SCALED, ScaledTiles, scaled};
 
 use std::fmt;
 

@@ -7,7 +7,7 @@ use super::{Fragments, Layout, MmaShape, MmaType, Tiles};
 use crate::numerics::Narrow;
 
 /// The product that dec2 and its like are written in, on every chip: e4m3, by logical groups of 32 lanes.
-const E4M3: MmaShape = MmaShape::new(16, 8, 32);
+pub const E4M3: MmaShape = MmaShape::new(16, 8, 32);
 
 /// The shapes that these registers multiply elements of these types in.
 fn shapes(on: Fragments, a: MmaType, b: MmaType) -> Vec<MmaShape> {

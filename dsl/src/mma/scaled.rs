@@ -9,7 +9,7 @@ use crate::numerics::Narrow;
 pub const SCALED: MmaShape = MmaShape::new(16, 16, 128);
 
 /// Elements along K that share a scale.
-const BLOCK: u32 = 32;
+pub const BLOCK: u32 = 32;
 
 /// Where the elements of a scaled product and its scales are.
 #[derive(Clone, PartialEq, Eq, Debug)]

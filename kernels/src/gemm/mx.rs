@@ -22,8 +22,7 @@ use lathe_dsl::prelude::*;
 const THREADS: u32 = 256;
 /// Elements of one step along K.
 const STEP: u32 = 128;
-/// Elements that share a scale.
-pub const BLOCK: u32 = 32;
+pub use lathe_dsl::mma::BLOCK;
 /// Bytes of a block: what a thread copies at a time.
 const PIECE: u32 = BLOCK / 2;
 /// Pieces of a row in a step.

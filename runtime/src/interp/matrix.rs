@@ -9,7 +9,7 @@ use super::program::Reg;
 use super::rows::{Done, Regs};
 
 /// Elements along K that share a scale.
-const BLOCK: usize = 32;
+const BLOCK: usize = lathe_dsl::mma::BLOCK as usize;
 
 /// A matrix product of a kernel, made ready.
 #[derive(Debug)]

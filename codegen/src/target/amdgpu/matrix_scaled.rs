@@ -125,12 +125,9 @@ fn plus<'c, 'a>(e: &Emitter<'c, 'a>, pair: Value<'c, 'a>, n: i32) -> Result<Valu
 /// `v_mfma_scale_f32_16x16x128_f8f6f4`.
 fn native<'c, 'a>(e: &Emitter<'c, 'a>, p: &Scaled<'c, 'a>) -> Result<Value<'c, 'a>> {
     let [(a_format, a_words), (b_format, b_words)] = [format_of(p.formats[0])?, format_of(p.formats[1])?];
-    // The instruction takes scales out of vector registers alone, and LLVM takes two zeros for a product without scales. What
-    // differs between lanes is in a vector register and no constant; elsewhere a move hides what it is.
-    let scale = |i: usize| match p.uniform[i] {
-        true => e.asm("", "=v,0", &[p.scales[i].value], &[e.int(32)], false).map(|made| made[0]),
-        false => Ok(p.scales[i].value),
-    };
+    // The instruction takes scales out of vector registers alone, and LLVM takes two zeros for a product without scales, by
+    // whatever it finds that they are zero: it must not know what they are.
+    let scale = |i: usize| e.asm("", "=v,0", &[p.scales[i].value], &[e.int(32)], false).map(|made| made[0]);
     let operands = [
         p.factors[0].value,
         p.factors[1].value,

@@ -6,7 +6,8 @@ use super::super::Builder;
 use super::super::control::Values;
 use super::super::element::{Number, Ty};
 use super::super::value::{Operand, V};
-use super::{Product, Role, roles};
+use super::memory::run;
+use super::{Product, Role, Storage, roles};
 use crate::ir::{Bits, Location, Op, Type, Value};
 use crate::mma::{Fragments, Layout, Step};
 
@@ -72,8 +73,8 @@ impl<'k, P: Product, R: Role<P>> Fragment<'k, P, R> {
         (0..n).map(|i| self.k.emit_at(Op::Extract(self.id, i), location)).collect()
     }
 
-    /// Itself with zeros outside of so many rows and columns, counted from the fragment's own. Packed codes are asked about a word
-    /// at a time, by the first: extents along the side on which they are packed must be a multiple of 16.
+    /// Itself with zeros outside of so many rows and columns, counted from the fragment's own. Packed codes that lie side by side
+    /// are asked about together: extents along the side on which they are packed must be a multiple of 16.
     #[track_caller]
     pub fn within(self, rows: impl Operand<'k, u32>, cols: impl Operand<'k, u32>) -> Self {
         let (rows, cols) = (rows.value(self.k), cols.value(self.k));
@@ -82,13 +83,30 @@ impl<'k, P: Product, R: Role<P>> Fragment<'k, P, R> {
         let registers = self.registers();
         let width = <R::Register as Ty>::TYPE.scalar().bits();
         let zero: V<'k, R::Register> = V::new(self.k, self.k.const_value(R::Register::TYPE, Bits(0)));
+        let live = |element| {
+            let (row, col) = layout.at(0, element);
+            plus(first.row, row).lt(rows) & plus(first.col, col).lt(cols)
+        };
+        // Codes that lie side by side are asked about together, 16 at most.
+        let together = [Storage::RowMajor, Storage::ColMajor].map(|s| run(&layout, s)).into_iter().max();
+        let together = together.unwrap_or(1).min(16);
         let kept: Vec<_> = registers
             .into_iter()
             .enumerate()
             .map(|(i, x)| {
-                let (row, col) = layout.at(0, i as u32 * width / R::BITS);
-                let live = plus(first.row, row).lt(rows) & plus(first.col, col).lt(cols);
-                live.select(x, zero)
+                let bit = |b: u32| (i as u32 * width + b) / R::BITS / together;
+                let (low, high) = (bit(0), bit(width - 1));
+                if low == high {
+                    return live(low * together).select(x, zero);
+                }
+                // A word with codes of several such.
+                let kept = (low..=high).map(|part| {
+                    let mask: u32 = (0..width).filter(|b| bit(*b) == part).map(|b| 1u32 << b).sum();
+                    live(part * together).select::<u32>(mask, 0)
+                });
+                let mask = kept.reduce(|a, b| a | b).unwrap_or_else(|| self.k.constant(u32::MAX));
+                let word: V<'k, u32> = V::new(self.k, x.id);
+                V::new(self.k, (word & mask).id)
             })
             .collect();
         self.k.fragment(&kept)

@@ -23,7 +23,7 @@ pub enum Storage {
 }
 
 /// A matrix in a global buffer, or in LDS: `M` is the buffer, or a pointer to LDS. Offsets count elements of the matrix,
-/// however the buffer's are declared; codes of narrow floats lie packed, first one lowest.
+/// however the buffer's are declared; codes of narrow floats lie packed, first one lowest, and rows begin with whole bytes.
 #[derive(Clone, Copy)]
 pub struct Matrix<'k, M> {
     memory: M,
@@ -76,7 +76,8 @@ impl<'k, M> Matrix<'k, M> {
     }
 
     /// The 16-byte piece number `p` of row (column) `r` lies where piece `p ^ ((r >> shift) & mask)` would: lanes that access the
-    /// same piece of different rows then meet different banks of LDS.
+    /// same piece of different rows then meet different banks of LDS. Rows are counted from the matrix's first; a row must have a
+    /// multiple of 16·(mask + 1) bytes, and whoever writes the matrix must put its pieces there.
     #[must_use]
     pub fn swizzled(self, shift: u32, mask: u32) -> Self {
         Self { swizzle: Some(Swizzle { shift, mask }), ..self }
@@ -189,7 +190,7 @@ impl<'k, T: Element + Plain> Sink<'k> for V<'k, LdsPtr<T>> {
 }
 
 /// Elements, from each one whose number is a multiple of it on, that lie side by side in memory.
-fn run(layout: &Layout, storage: Storage) -> u32 {
+pub(super) fn run(layout: &Layout, storage: Storage) -> u32 {
     let side_by_side = |(i, step): &(usize, &Step)| match storage {
         Storage::RowMajor => **step == Step::Col(1 << i),
         Storage::ColMajor => **step == Step::Row(1 << i),
@@ -230,6 +231,15 @@ impl<'k> Runs<'k> {
             ));
             return None;
         }
+        if !matrix.at_most.is_power_of_two() && matrix.at_most != u32::MAX {
+            k.refuse(format!("accesses of at most {} elements; allowed are powers of two", matrix.at_most));
+        }
+        if bits == 6 && matrix.at_most < run {
+            k.refuse(format!(
+                "accesses of at most {} codes of 6 bits, which end within bytes; this fragment's accesses take {run}",
+                matrix.at_most
+            ));
+        }
         let place = k.first_place(&layout);
         let (major, minor) = match matrix.storage {
             Storage::RowMajor => (place.row, place.col),
@@ -242,7 +252,7 @@ impl<'k> Runs<'k> {
         };
         let stride = in_bytes(matrix.stride);
         let bytes = run * bits / 8;
-        let at_most = (matrix.at_most.min(run) * bits / 8).max(1);
+        let at_most = (matrix.at_most.clamp(1, run) * bits / 8).max(1);
         let access = (1 << bytes.trailing_zeros()).min(WIDEST).min(1 << at_most.ilog2());
         Some(Self {
             bits,

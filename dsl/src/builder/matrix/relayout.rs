@@ -15,8 +15,8 @@ enum From {
 
 impl<'k> Builder<'k> {
     /// A matrix's elements in another layout: `elements` are those that this lane holds by layout `from`, the result those
-    /// that it holds by layout `to`; both of the same matrix, over as many lanes. Exchanges registers between lanes: one shuffle
-    /// an element, or two to each bit of the element's number that the source takes from the lane's. All lanes of the group
+    /// that it holds by layout `to`; both of the same matrix, over as many lanes. Exchanges registers between lanes: 2^n shuffles an
+    /// element, n being how many bits of the source's element number depend on the receiving lane. All lanes of the group
     /// must come to it together.
     ///
     /// ```

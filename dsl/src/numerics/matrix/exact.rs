@@ -3,8 +3,8 @@
 /// The exact sum of `terms` and `c`, rounded once to f32, nearest even. 0 is +0, whatever the signs of zeros in it. A NaN among
 /// them, or infinities of both signs, give NaN.
 ///
-/// Every finite term must be 0 or have a magnitude from 2^-600 to 2^400, its lowest bit included: products of two scaled
-/// factors of any matrix instruction have.
+/// Every finite term is 0 or has a magnitude from 2^-600 to 2^400, as products of two scaled factors of any matrix instruction have;
+/// with others the sum may be rounded more than once.
 pub fn exact_sum(terms: impl Iterator<Item = f64> + Clone, c: f32) -> f32 {
     let c = f64::from(c);
     // Error-free additions: as long as each error is 0, the sum is the exact one. NaN fails the comparison.
@@ -21,7 +21,8 @@ pub fn exact_sum(terms: impl Iterator<Item = f64> + Clone, c: f32) -> f32 {
         let all = terms.chain([c]);
         // A sum is infinite or NaN only by a term that is: none overflows f64.
         let plain: f64 = all.clone().sum();
-        if plain.is_finite() { Limbs::of(all).round() as f32 } else { plain as f32 }
+        let fits = |term: f64| term == 0.0 || (2f64.powi(-600)..=2f64.powi(400)).contains(&term.abs());
+        if plain.is_finite() && all.clone().all(fits) { Limbs::of(all).round() as f32 } else { plain as f32 }
     };
     // −0 becomes +0.
     result + 0.0
