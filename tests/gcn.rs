@@ -66,6 +66,7 @@ fn a_block_scaled_product_is_right_and_soon_done() {
     }
     let report = run("gcn:gfx950", [("m", 256), ("n", 256), ("k", 1024)]);
     println!("256 × 256 × 1024 on gcn:gfx950: {:.0} ms", report.launch_ms);
+    assert!(report.launch_ms < 2000.0, "{:.0} ms", report.launch_ms);
 }
 
 /// A compiled kernel with its input in memory, to be run again and again.

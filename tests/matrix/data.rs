@@ -15,6 +15,10 @@ pub enum Data {
     Wild,
 }
 
+impl Data {
+    pub const ALL: [Self; 3] = [Self::Exact, Self::Random, Self::Wild];
+}
+
 /// Operands of all groups, as the kernel takes them.
 pub struct Problem {
     shape: MmaShape,
@@ -190,5 +194,38 @@ impl Problem {
             }
         }
         worst
+    }
+
+    /// Holds D against A·B + C where NaNs and infinities are among the operands: NaN and infinity where they must be; numbers, where
+    /// no sum on the way can pass `f32`'s range, within the bound.
+    pub fn check_specials(&self, d: &[u32], what: &str) {
+        let MmaShape { m, n, .. } = self.shape;
+        if self.types[0] == MmaType::I8 {
+            self.check(d, true, what);
+            return;
+        }
+        let (mut at, mut nans, mut numbers) = (d.iter(), 0, 0);
+        for group in 0..self.groups {
+            let product = self.group(group);
+            for (row, col) in (0..m).flat_map(|row| (0..n).map(move |col| (row, col))) {
+                let got = f32::from_bits(*at.next().expect("all elements"));
+                let (terms, c) = product(row, col);
+                let c = f64::from(f32::from_bits(c));
+                let want = terms.iter().sum::<f64>() + c;
+                let size = terms.iter().map(|t| t.abs()).sum::<f64>() + c.abs();
+                let place = format!("{what}: group {group} row {row} column {col}: {got:e}, {want:e}");
+                if want.is_nan() {
+                    nans += 1;
+                    assert!(got.is_nan(), "{place}");
+                } else if size < f64::from(f32::MAX) / 2.0 {
+                    numbers += 1;
+                    let bound = size * 2f64.powi(-20) + 2f64.powi(-126);
+                    assert!((f64::from(got) - want).abs() <= bound, "{place} within {bound:e}");
+                } else if want.is_infinite() && terms.iter().chain([&c]).all(|t| t.is_infinite() || t.abs() < 1e30) {
+                    assert_eq!(f64::from(got), want, "{place}");
+                }
+            }
+        }
+        assert!(nans + numbers > 0, "{what}: nothing was compared");
     }
 }

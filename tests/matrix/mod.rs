@@ -5,8 +5,11 @@ mod data;
 mod kernel;
 mod relayout;
 
+use std::fmt::Write as _;
+
 use lathe_dsl::Target;
 use lathe_dsl::numerics::MmaRounding;
+use lathe_kernels::gemm::mx::GemmMx;
 use lathe_runtime::device::{Cpu, CpuOptions};
 use lathe_runtime::jit::Interpreter;
 use lathe_runtime::{DeviceBuffer, Engine, gcn};
@@ -38,11 +41,11 @@ fn run(engine: &Engine, key: Products, problem: &Problem) -> Vec<u32> {
 fn keys(target: Target) -> Vec<(Products, u32)> {
     let mut keys = vec![];
     for case in 0..CASES {
-        let key = Products { case, a_byte: 0, b_byte: 0 };
+        let key = Products { case, a_byte: case % 4, b_byte: case / 4 % 4 };
         let Some(lanes) = key.lanes(target) else { continue };
         keys.push((key, THREADS / lanes));
         if case == kernel::FP4 {
-            keys.extend((1..4).map(|byte| (Products { case, a_byte: byte, b_byte: 3 - byte }, THREADS / lanes)));
+            keys.extend((0..4).map(|byte| (Products { case, a_byte: byte, b_byte: 3 - byte }, THREADS / lanes)));
         }
     }
     keys
@@ -105,8 +108,45 @@ fn the_chips_rounding_is_refused_for_other_fragments() {
 #[test]
 fn the_amd_code_multiplies() {
     for target in gcn::targets() {
-        holds(&Engine::open(&format!("gcn:{target}"), None).expect("it opens"));
+        let engine = Engine::open(&format!("gcn:{target}"), None).expect("it opens");
+        holds(&engine);
+        for key in keys(target) {
+            let wild = problem(key, Data::Wild, u64::from(key.0.case));
+            wild.check_specials(&run(&engine, key.0, &wild), &format!("{target} {:?}", key.0.of()));
+        }
     }
+}
+
+/// What an H200 gave, kept: `CASE A_BYTE B_BYTE DATA SEED HASH` a line.
+const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/matrix/h200.txt");
+
+/// FNV-1a.
+fn hash(bits: &[u32]) -> u64 {
+    let step = |h: u64, byte: u8| (h ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
+    bits.iter().flat_map(|b| b.to_le_bytes()).fold(0xCBF2_9CE4_8422_2325, step)
+}
+
+/// The CPU device, told to round as sm_90 does, gives bit for bit what an H200 gave.
+#[test]
+fn the_interpreter_rounds_as_an_h200_did() {
+    let text = std::fs::read_to_string(RECORD).expect("the record");
+    let cpu = as_hopper();
+    let (mut lines, mut wrong) = (0, vec![]);
+    for line in text.lines().filter(|l| !l.starts_with('#')) {
+        let words: Vec<&str> = line.split(' ').collect();
+        let number = |i: usize| words[i].parse().expect("a number");
+        let key = Products { case: number(0), a_byte: number(1), b_byte: number(2) };
+        let data = Data::ALL.into_iter().find(|d| format!("{d:?}") == words[3]).expect("a kind of data");
+        let groups = THREADS / key.lanes(Target::SM_90).expect("a product of sm_90");
+        let problem = problem((key, groups), data, number(4).into());
+        let got = format!("{:016x}", hash(&run(&cpu, key, &problem)));
+        if got != words[5] {
+            wrong.push(format!("{:?} {line}: {got}", key.of()));
+        }
+        lines += 1;
+    }
+    assert!(lines > 300, "{lines} recorded products");
+    assert!(wrong.is_empty(), "{} of {lines}:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 /// On an H200: bit for bit what `cpu` gives with the chip's rounding, whatever the data.
@@ -123,13 +163,17 @@ fn the_gpu_multiplies_as_the_interpreter_says() {
         return;
     }
     let cpu = as_hopper();
-    let mut outputs = 0;
+    let (mut outputs, mut record) = (0, String::from("# case a_byte b_byte data seed hash\n"));
     for key in keys(Target::SM_90) {
-        for data in [Data::Exact, Data::Random, Data::Wild] {
+        for data in Data::ALL {
             for seed in 0..40 {
                 let problem = problem(key, data, seed);
                 let [cpu, gpu] = [&cpu, &gpu].map(|engine| run(engine, key.0, &problem));
                 outputs += gpu.len();
+                if seed < 3 {
+                    let Products { case, a_byte, b_byte } = key.0;
+                    let _ = writeln!(record, "{case} {a_byte} {b_byte} {data:?} {seed} {:016x}", hash(&gpu));
+                }
                 let differ = cpu.iter().zip(&gpu).position(|(c, g)| c != g);
                 if let Some(at) = differ {
                     let (c, g) = (cpu[at], gpu[at]);
@@ -143,6 +187,10 @@ fn the_gpu_multiplies_as_the_interpreter_says() {
         }
     }
     println!("{outputs} outputs, all bits the same");
+    // Where it is asked for, the record is made anew.
+    if let Some(path) = std::env::var_os("LATHE_RECORD") {
+        std::fs::write(path, record).expect("it writes");
+    }
 }
 
 /// NVIDIA's assembler takes what is emitted for chips that no machine at hand has.
@@ -166,6 +214,22 @@ fn ptxas_takes_every_product() {
             let said = String::from_utf8_lossy(&out.stderr);
             assert!(out.status.success(), "{target} {:?}: {said}", key.of());
         }
-        println!("{target}: ptxas takes all {products} products");
+        let gemm = crate::compiled(&GemmMx { m: 100, n: 200, k: 416, tile_m: 16, tile_n: 128 }, target);
+        let file = folder.path().join("gemm.ptx");
+        std::fs::write(&file, &gemm.code).expect("it writes");
+        let out =
+            ptxas().arg(format!("-arch={target}")).arg(&file).args(["-o", "/dev/null"]).output().expect("it runs");
+        assert!(out.status.success(), "{target} gemm_mx: {}", String::from_utf8_lossy(&out.stderr));
+        println!("{target}: ptxas takes all {products} products and gemm_mx");
+    }
+}
+
+#[test]
+fn gemm_mx_compiles_for_every_chip() {
+    for target in Target::all() {
+        for (tile_m, tile_n) in [(16, 128), (128, 128)] {
+            let artifact = crate::compiled(&GemmMx { m: 100, n: 200, k: 416, tile_m, tile_n }, target);
+            assert!(artifact.record.resources.instructions > 100, "{target} {tile_m} {tile_n}");
+        }
     }
 }
