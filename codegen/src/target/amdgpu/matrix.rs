@@ -15,6 +15,7 @@ use crate::lower::codes::{Emitted, ocp_as_fnuz};
 use crate::lower::emit::{Emitter, IntPredicate, Result};
 use crate::lower::lanes::Lanes;
 use crate::lower::matrix::{E4M3, Product, Registers, sums, word_vector};
+use crate::target::Backend;
 
 /// A float of 8 bits as instructions call it: `fp8` has four bits of exponent, `bf8` five; the chip decides on the family.
 fn fp8_name(ty: MmaType) -> Result<&'static str> {
@@ -47,22 +48,23 @@ impl Amdgpu {
         let e = at.e;
         let lane = self.lane(at)?;
         let fnuz = self.chip.generation == Generation::Cdna3;
-        let factor = |r: &Registers<'c, 'a>| -> Result<Vec<Value<'c, 'a>>> {
-            let words = r.words(e)?;
+        let factor = |words: Vec<Value<'c, 'a>>| -> Result<Vec<Value<'c, 'a>>> {
             if fnuz {
                 words.into_iter().map(|w| ocp_as_fnuz(&Emitted { backend: self, e }, w)).collect()
             } else {
                 Ok(words)
             }
         };
-        let (a, b) = (factor(&p.a)?, factor(&p.b)?);
+        let (numbers, poison) = self.without_nans(at, p.a.words(e)?)?;
+        let (a, b) = (factor(numbers)?, factor(p.b.words(e)?)?);
         // All ones where bits 3 and 5 of the lane are equal.
         let shifted = |n| e.same("arith.shrui", &[lane, e.word(n)?]);
         let differs = at.and(e.same("arith.xori", &[shifted(3)?, shifted(5)?])?, 1)?;
         let mask = e.same("arith.subi", &[differs, e.word(1)?])?;
         let masked = |w: Value<'c, 'a>| e.same("arith.andi", &[w, mask]);
         let upper = e.cmpi(IntPredicate::Ne, at.and(lane, 32)?, e.word(0)?, e.int(1))?;
-        let mut sum = p.c.value;
+        let summands = p.c.elements(e)?.into_iter().map(|c| e.same("arith.addf", &[c, poison]));
+        let mut sum = sums(e, Scalar::F32, &summands.collect::<Result<Vec<_>>>()?)?;
         if fnuz {
             sum = scaled(e, sum, 0.25)?;
         }
@@ -78,6 +80,29 @@ impl Amdgpu {
         }
         // Every factor was half of what it stands for.
         if fnuz { scaled(e, sum, 4.0) } else { Ok(sum) }
+    }
+
+    /// A row of e4m3 codes of A without its NaNs, and NaN if it has one, else −0, which changes no sum. A NaN in the one half's A
+    /// would spoil the other half's sums, as a zero times it.
+    fn without_nans<'c, 'a>(
+        &self,
+        at: &Lanes<'_, 'c, 'a>,
+        words: Vec<Value<'c, 'a>>,
+    ) -> Result<(Vec<Value<'c, 'a>>, Value<'c, 'a>)> {
+        let e = at.e;
+        let mut found = e.word(0)?;
+        for word in &words {
+            let next = e.same("arith.addi", &[at.and(*word, 0x7F7F_7F7F)?, e.word(0x0101_0101)?])?;
+            found = e.same("arith.ori", &[found, next])?;
+        }
+        let some = e.cmpi(IntPredicate::Ne, at.and(found, 0x8080_8080)?, e.word(0)?, e.int(1))?;
+        let zero = e.word(0)?;
+        let kept = words.into_iter().map(|w| e.select(some, zero, w)).collect::<Result<_>>()?;
+        // The row's other half along K is 16 lanes aside.
+        let own = e.select(some, e.word(0x7FC0_0000)?, e.word(0x8000_0000)?)?;
+        let (one, other) = self.exchange(at, &[own], 16, self.chip.wave)?;
+        let both = e.same("arith.ori", &[one[0], other[0]])?;
+        Ok((kept, e.bitcast(both, e.scalar(Scalar::F32))?))
     }
 
     /// One product by two WMMAs of 16×16×16, which compute the transpose: of their rows 0–3 are columns 0–3 of B and 8–11
