@@ -260,15 +260,15 @@ fn what_a_product_costs_beside_its_products() {
         listing(&artifact).unwrap().iter().filter(vector).filter(|l| !own.iter().any(|o| l.contains(o))).count()
     };
     let e4m3 = MmaType::Narrow(Narrow::E4m3);
-    for (target, most) in [(Target::GFX950, 14), (Target::GFX942, 66), (Target::GFX1201, 4)] {
+    for (target, most) in [(Target::GFX950, 37), (Target::GFX942, 89), (Target::GFX1201, 4)] {
         let n = cost(&product(target, MmaShape::new(16, 8, 32), e4m3, e4m3).unwrap(), target);
         assert!(n <= most, "{target}: {n}");
     }
-    // What is done to factors is done once for all products that have them in common.
+    // What is done to factors is done once for all products that have them in common; a NaN of A is added to each one's sums.
     let once = product(Target::GFX950, MmaShape::new(16, 8, 32), e4m3, e4m3).unwrap();
     let line = once.lines().find(|l| l.contains("%d: ")).unwrap();
     let twice = format!("{}\n{}", line.replace("%d:", "%d1:"), line.replace("%a2", "%d1"));
-    assert_eq!(cost(&once.replace(line, &twice), Target::GFX950), cost(&once, Target::GFX950));
+    assert_eq!(cost(&once.replace(line, &twice), Target::GFX950), cost(&once, Target::GFX950) + 2);
     for (target, formats, most) in [
         (Target::GFX950, [Narrow::E2m1; 2], 2),
         (Target::GFX942, [Narrow::E2m1; 2], 256),
