@@ -34,6 +34,23 @@ fn the_code_object_the_interpreter_and_plain_rust_agree() {
     }
 }
 
+/// Every chip's code object keeps the bounds of its products; where these are single instructions, it gives the bits of plain Rust.
+#[test]
+fn the_code_object_of_gated_values_agrees_with_plain_rust() {
+    let entry = Entry::find("mla_uv").unwrap();
+    for target in gcn::targets() {
+        for (tokens, seed) in [(1, 0), (3, 1), (8, 2), (101, 3)] {
+            let build = entry.build(&[("tokens".to_owned(), tokens.to_string())]).unwrap();
+            let engine = Engine::open(&format!("gcn:{target}"), Some(seed)).unwrap();
+            let report = build.run(&engine, seed).unwrap();
+            assert!(report.ok, "{target} tokens {tokens}: {:?}", report.checks);
+            if target == Target::GFX950 {
+                assert_eq!(report.checks[0].max_abs_error, 0.0, "tokens {tokens}");
+            }
+        }
+    }
+}
+
 #[test]
 fn every_golden_amd_object_uses_only_implemented_instructions() {
     let mut gaps = vec![];

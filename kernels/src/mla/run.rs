@@ -1,5 +1,7 @@
 //! Runs the mla kernels on real attention and checks what comes out.
 
+mod uv;
+
 use half::bf16;
 use lathe_dsl::kernel;
 use lathe_runtime::jit::Compiled;
