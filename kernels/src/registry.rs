@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::gemm::mx::GemmMx;
 use crate::mla::combine::MlaCombine;
+use crate::mla::splits::MlaCombineSplits;
 use crate::mla::uv::MlaUv;
 
 /// Makes a build of a kernel from `field=value` settings.
@@ -38,6 +39,10 @@ pub const KERNELS: &[Entry] = &[
     entry::<MlaCombine>(
         "Combines the ranks' partial attention rows, weighted by their log-sum-exp, into bf16 latents",
         &["stage_combine", "store_latents"],
+    ),
+    entry::<MlaCombineSplits>(
+        "Combines the partial attention rows of a rank's splits, weighted by their log-sum-exp, into bf16 latents",
+        &["weigh", "part_sums", "reduce"],
     ),
     entry::<MlaUv>(
         "Multiplies combined latents, quantised to MXFP4, by W_UV, and the result by the gate",

@@ -78,12 +78,12 @@ impl Kernel for MlaCombine {
     }
 
     fn launch(&self) -> Launch {
-        Launch::linear(tasks(self.tokens).min(CTAS), THREADS)
+        Launch::linear(tasks(self.tokens, TOKENS_A_TASK).min(CTAS), THREADS)
     }
 
     fn build<'k>(&self, k: &'k Builder<'k>, args: MlaCombineArgs<Dev<'k>>) {
         let lat = k.lds::<u32>("lat", TOKENS_A_TASK * LDS_ROW);
-        each_task(k, self.tokens, |head, first_token| {
+        each_task(k, self.tokens, TOKENS_A_TASK, |head, first_token| {
             self.stage_combine(k, &args, lat, head, first_token);
             self.store_latents(k, &args, lat, head, first_token);
         });

@@ -68,12 +68,12 @@ impl Kernel for MlaUv {
     type Args = MlaUvArgs;
 
     fn launch(&self) -> Launch {
-        Launch::linear(tasks(self.tokens).min(CTAS), THREADS)
+        Launch::linear(tasks(self.tokens, TOKENS_A_TASK).min(CTAS), THREADS)
     }
 
     fn build<'k>(&self, k: &'k Builder<'k>, args: MlaUvArgs<Dev<'k>>) {
         let latents = QuantisedLatents::new(k);
-        each_task(k, self.tokens, |head, first_token| {
+        each_task(k, self.tokens, TOKENS_A_TASK, |head, first_token| {
             let stage = StageUv { tokens: self.tokens, head, first_token, latents, args: &args };
             let ahead = stage.loads_ahead(k);
             self.copy(k, &stage);
