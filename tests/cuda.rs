@@ -11,6 +11,8 @@ use cudarc::driver::{result, sys};
 use lathe_dsl::prelude::*;
 use lathe_kernels::gemm::mx::GemmMx;
 use lathe_kernels::mla::combine::MlaCombine;
+use lathe_kernels::mla::splits::MlaCombineSplits;
+use lathe_kernels::mla::uv::MlaUv;
 use lathe_kernels::registry::Entry;
 use lathe_runtime::cache::{CacheOptions, DiskCache};
 use lathe_runtime::device::{Cuda, Device};
@@ -39,6 +41,47 @@ fn mla_combine_keeps_its_bounds() {
             for check in &report.checks {
                 assert!(check.ok, "ranks {ranks}, tokens {tokens}: {} {:?}", check.against, check.first_failure);
             }
+        }
+    }
+}
+
+#[test]
+fn mla_combine_splits_keeps_its_bounds() {
+    if let Err(reason) = machine::gpu() {
+        println!("skipped: {reason}");
+        return;
+    }
+    let engine = Engine::open("cuda", None).expect("there is a GPU");
+    let entry = Entry::find(MlaCombineSplits::NAME).expect("it is shipped");
+    println!("splits  tokens  q  launch ms  largest error against the stage and the unsplit attention");
+    for (splits, tokens, q) in [(2, 4, 4), (100, 2, 2), (128, 8, 8), (184, 23, 1), (512, 64, 8), (2048, 8, 8)] {
+        let key = [("splits", splits), ("tokens", tokens), ("q", q)];
+        let settings = key.map(|(name, value): (&str, u32)| (name.to_owned(), value.to_string()));
+        let report = entry.build(&settings).expect("a key").run(&engine, 7).expect("it runs");
+        let errors: Vec<String> = report.checks.iter().map(|c| format!("{:.3e}", c.max_abs_error)).collect();
+        println!("{splits:6}  {tokens:6}  {q}  {:9.3}  {}", report.launch_ms, errors.join(", "));
+        for check in &report.checks {
+            assert!(check.ok, "{key:?}: {} {:?}", check.against, check.first_failure);
+        }
+    }
+}
+
+#[test]
+fn mla_uv_keeps_its_bounds() {
+    if let Err(reason) = machine::gpu() {
+        println!("skipped: {reason}");
+        return;
+    }
+    let engine = Engine::open("cuda", None).expect("there is a GPU");
+    let entry = Entry::find(MlaUv::NAME).expect("it is shipped");
+    println!("tokens  launch ms  largest error against the stage and in f64");
+    for tokens in [1, 3, 8, 64, 1000] {
+        let report = entry.build(&[("tokens".to_owned(), tokens.to_string())]).expect("a key").run(&engine, 7);
+        let report = report.expect("it runs");
+        let errors: Vec<String> = report.checks.iter().map(|c| format!("{:.3e}", c.max_abs_error)).collect();
+        println!("{tokens:6}  {:9.3}  {}", report.launch_ms, errors.join(", "));
+        for check in &report.checks {
+            assert!(check.ok, "tokens {tokens}: {} {:?}", check.against, check.first_failure);
         }
     }
 }

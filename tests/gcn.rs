@@ -34,6 +34,40 @@ fn the_code_object_the_interpreter_and_plain_rust_agree() {
     }
 }
 
+/// As above, with splits: tasks of four, two and one tokens, rounds of loads with and without a rest, and more tasks than workgroups.
+#[test]
+fn the_code_object_of_combined_splits_agrees_with_plain_rust() {
+    let entry = Entry::find("mla_combine_splits").unwrap();
+    let keys = [(2, 4, 4), (16, 8, 4), (12, 2, 2), (100, 2, 2), (128, 8, 8), (136, 1, 1), (184, 23, 1), (64, 64, 64)];
+    for (seed, (splits, tokens, q)) in (0..).zip(keys) {
+        let key = [("splits", splits), ("tokens", tokens), ("q", q)];
+        let build = entry.build(&key.map(|(name, value): (&str, u32)| (name.to_owned(), value.to_string()))).unwrap();
+        for target in gcn::targets() {
+            let engine = Engine::open(&format!("gcn:{target}"), Some(seed)).unwrap();
+            let report = build.run(&engine, seed).unwrap();
+            assert!(report.ok, "{target} {key:?}: {:?}", report.checks);
+            assert_eq!(report.checks[0].max_abs_error, 0.0);
+        }
+    }
+}
+
+/// Every chip's code object keeps the bounds of its products; where these are single instructions, it gives the bits of plain Rust.
+#[test]
+fn the_code_object_of_gated_values_agrees_with_plain_rust() {
+    let entry = Entry::find("mla_uv").unwrap();
+    for target in gcn::targets() {
+        for (tokens, seed) in [(1, 0), (3, 1), (8, 2), (101, 3)] {
+            let build = entry.build(&[("tokens".to_owned(), tokens.to_string())]).unwrap();
+            let engine = Engine::open(&format!("gcn:{target}"), Some(seed)).unwrap();
+            let report = build.run(&engine, seed).unwrap();
+            assert!(report.ok, "{target} tokens {tokens}: {:?}", report.checks);
+            if target == Target::GFX950 {
+                assert_eq!(report.checks[0].max_abs_error, 0.0, "tokens {tokens}");
+            }
+        }
+    }
+}
+
 #[test]
 fn every_golden_amd_object_uses_only_implemented_instructions() {
     let mut gaps = vec![];

@@ -107,7 +107,7 @@ fn output_is_deterministic_and_free_of_places() {
             let kernel = key.trace(target).unwrap();
             for level in [Level::Mlir, Level::LlvmIr, Level::Asm, Level::Obj] {
                 let bytes = lathe_codegen::emit(&kernel, target, &Options::default(), level).unwrap();
-                for place in [env!("CARGO_MANIFEST_DIR"), "combine.rs", "mx.rs", "/usr/"] {
+                for place in [env!("CARGO_MANIFEST_DIR"), "combine.rs", "splits.rs", "uv.rs", "mx.rs", "/usr/"] {
                     assert!(!bytes.windows(place.len()).any(|w| w == place.as_bytes()), "{target} {level:?}: {place}");
                 }
             }

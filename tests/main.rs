@@ -9,6 +9,7 @@ mod gcn;
 mod golden;
 mod isolated;
 mod matrix;
+mod mla;
 mod narrow;
 mod planted;
 mod threads;
@@ -18,12 +19,16 @@ use lathe_dsl::artifact::Artifact;
 use lathe_dsl::{Target, ir};
 use lathe_kernels::gemm::mx::GemmMx;
 use lathe_kernels::mla::combine::MlaCombine;
+use lathe_kernels::mla::splits::MlaCombineSplits;
+use lathe_kernels::mla::uv::MlaUv;
 use lathe_kernels::registry::Build;
 
 /// The kernels whose emitted form is pinned, by the name of their snapshots.
-const GOLDEN: [(&str, &dyn Build); 3] = [
+const GOLDEN: [(&str, &dyn Build); 5] = [
     ("mla_combine.ranks_1", &MlaCombine { ranks: 1, tokens: 8 }),
     ("mla_combine.ranks_8", &MlaCombine { ranks: 8, tokens: 8 }),
+    ("mla_combine_splits", &MlaCombineSplits { splits: 128, tokens: 8, q: 8 }),
+    ("mla_uv", &MlaUv { tokens: 8 }),
     ("gemm_mx.tile_32x64", &GemmMx { m: 100, n: 200, k: 416, tile_m: 32, tile_n: 64 }),
 ];
 

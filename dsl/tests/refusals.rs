@@ -386,3 +386,13 @@ fn misuse_of_fragments() {
         let _: FragmentA<Fp6> = k.load_fragment(Matrix::new(k, tile, Storage::RowMajor, 0, 128).at_most(4));
     });
 }
+
+#[test]
+fn stores_to_a_clamped_matrix() {
+    type Tile = Mma<16, 16, 32, bf16>;
+    let message = "{at}: a store to a clamped matrix; its last row would be stored to more than once";
+    refused(LAUNCH, vec![], message, |k| {
+        let tile = Matrix::new(k, k.lds::<bf16>("tile", 16 * 16), Storage::RowMajor, 0, 16);
+        k.store_fragment(k.zero_fragment::<Tile, _>(), tile.clamped(4), |x, _| x.to::<bf16>());
+    });
+}

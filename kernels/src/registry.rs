@@ -12,6 +12,8 @@ use serde::Serialize;
 
 use crate::gemm::mx::GemmMx;
 use crate::mla::combine::MlaCombine;
+use crate::mla::splits::MlaCombineSplits;
+use crate::mla::uv::MlaUv;
 
 /// Makes a build of a kernel from `field=value` settings.
 type Parse = fn(&[(String, String)]) -> Result<Box<dyn Build>, KeyError>;
@@ -37,6 +39,14 @@ pub const KERNELS: &[Entry] = &[
     entry::<MlaCombine>(
         "Combines the ranks' partial attention rows, weighted by their log-sum-exp, into bf16 latents",
         &["stage_combine", "store_latents"],
+    ),
+    entry::<MlaCombineSplits>(
+        "Combines the partial attention rows of a rank's splits, weighted by their log-sum-exp, into bf16 latents",
+        &["weigh", "part_sums", "reduce"],
+    ),
+    entry::<MlaUv>(
+        "Multiplies combined latents, quantised to MXFP4, by W_UV, and the result by the gate",
+        &["quantise", "stage_uv"],
     ),
 ];
 

@@ -1,5 +1,5 @@
 //! Matrix products as kernels of their own.
 
 pub mod mx;
-mod reference;
+pub mod reference;
 mod run;

@@ -32,8 +32,16 @@ impl Mxfp4 {
         Self { rows, columns, codes, scales }
     }
 
+    /// Zeros with scales of 1.
+    #[cfg(test)]
+    pub(crate) fn zeros(rows: u32, columns: u32) -> Self {
+        let (rows, columns) = (rows as usize, columns as usize);
+        let scales = vec![127; rows * columns / BLOCK as usize];
+        Self { rows, columns, codes: vec![0; rows * columns / 2], scales }
+    }
+
     /// The numbers, by rows.
-    fn numbers(&self) -> Vec<f64> {
+    pub fn numbers(&self) -> Vec<f64> {
         let numbers: Vec<f64> = (0..16).map(|code| f64::from(Narrow::E2m1.decode(code))).collect();
         (0..self.rows * self.columns)
             .map(|i| {

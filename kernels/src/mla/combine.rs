@@ -16,7 +16,7 @@
 use lathe_dsl::ir::MAX_BUFFER_BYTES;
 use lathe_dsl::prelude::*;
 
-use super::{CTAS, HEADS, LATENTS, THREADS, TOKENS_A_TASK, tasks};
+use super::{CTAS, HEADS, LATENTS, THREADS, TOKENS_A_TASK, each_task, tasks};
 
 /// 1 / ln 2, rounded to f32.
 pub const LOG2E: f32 = std::f32::consts::LOG2_E;
@@ -78,26 +78,15 @@ impl Kernel for MlaCombine {
     }
 
     fn launch(&self) -> Launch {
-        Launch::linear(tasks(self.tokens).min(CTAS), THREADS)
+        Launch::linear(tasks(self.tokens, TOKENS_A_TASK).min(CTAS), THREADS)
     }
 
     fn build<'k>(&self, k: &'k Builder<'k>, args: MlaCombineArgs<Dev<'k>>) {
         let lat = k.lds::<u32>("lat", TOKENS_A_TASK * LDS_ROW);
-        let task = |task: V<'k, u32>| {
-            let head = task.rem_floor(HEADS);
-            let first_token = task.div_floor(HEADS) * TOKENS_A_TASK;
+        each_task(k, self.tokens, TOKENS_A_TASK, |head, first_token| {
             self.stage_combine(k, &args, lat, head, first_token);
             self.store_latents(k, &args, lat, head, first_token);
-        };
-        let (tasks, ctas) = (tasks(self.tokens), self.launch().grid[0]);
-        if tasks == ctas {
-            task(k.block_id(Axis::X));
-        } else {
-            k.for_range(k.block_id(Axis::X), tasks, ctas, (), |i, ()| {
-                task(i);
-                k.barrier(); // The rows are read before the next task overwrites them.
-            });
-        }
+        });
     }
 }
 

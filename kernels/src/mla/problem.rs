@@ -79,6 +79,15 @@ impl Problem {
         token >= self.tokens - self.tokens / PADDING
     }
 
+    /// Zeros in place of the garbage in empty shards' rows, for a stage whose contract that is.
+    pub fn clear_empty_shards(&mut self) {
+        for (rows, length) in self.partial.chunks_mut(HEADS * LATENTS).zip(&self.kv_len) {
+            if *length == 0 {
+                rows.fill(bf16::ZERO);
+            }
+        }
+    }
+
     fn fill_token(&mut self, rng: &mut Rng, token: usize) {
         let lengths = self.kv_lengths(rng, token);
         let total = lengths.iter().sum::<u32>() as usize;

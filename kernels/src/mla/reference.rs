@@ -4,6 +4,9 @@
 //! far any correct result can be from attention that was never split, and [`device_bound`], how far a device whose
 //! `exp2` and reciprocal are approximations can be from [`combine`].
 
+pub mod splits;
+pub mod uv;
+
 use std::fmt;
 
 use half::bf16;

@@ -1,5 +1,8 @@
 //! Runs the mla kernels on real attention and checks what comes out.
 
+mod splits;
+mod uv;
+
 use half::bf16;
 use lathe_dsl::kernel;
 use lathe_runtime::jit::Compiled;

@@ -32,6 +32,8 @@ pub struct Matrix<'k, M> {
     stride: V<'k, Idx>,
     within: Option<(V<'k, u32>, V<'k, u32>)>,
     swizzle: Option<Swizzle>,
+    /// Rows (columns) that there are; the last one stands for those past it.
+    lines: Option<V<'k, u32>>,
     /// Elements of an access at most.
     at_most: u32,
 }
@@ -63,6 +65,7 @@ impl<'k, M> Matrix<'k, M> {
             stride: stride.value(k),
             within: None,
             swizzle: None,
+            lines: None,
             at_most: u32::MAX,
         }
     }
@@ -81,6 +84,14 @@ impl<'k, M> Matrix<'k, M> {
     #[must_use]
     pub fn swizzled(self, shift: u32, mask: u32) -> Self {
         Self { swizzle: Some(Swizzle { shift, mask }), ..self }
+    }
+
+    /// A matrix of so many rows (columns of a column-major one), at least one: from those past the last, the last is loaded. So
+    /// a tile may hang over a matrix whose neighbourhood must not be read, in LDS too. Not for stores.
+    #[must_use]
+    pub fn clamped(self, lines: impl Operand<'k, u32>) -> Self {
+        let lines = lines.value(self.first.k);
+        Self { lines: Some(lines), ..self }
     }
 
     /// Accesses of at most so many elements, a power of two: where rows (columns) begin at no larger multiple.
@@ -214,6 +225,8 @@ struct Runs<'k> {
     stride: V<'k, Idx>,
     minor: V<'k, u32>,
     swizzle: Option<Swizzle>,
+    /// With [`Matrix::clamped`], the last row (column); `start` is the first one's then.
+    last: Option<V<'k, u32>>,
 }
 
 impl<'k> Runs<'k> {
@@ -253,6 +266,7 @@ impl<'k> Runs<'k> {
         let stride = in_bytes(matrix.stride);
         let bytes = run * bits / 8;
         let at_most = (matrix.at_most.clamp(1, run) * bits / 8).max(1);
+        let first = in_bytes(matrix.first);
         let access = (1 << bytes.trailing_zeros()).min(WIDEST).min(1 << at_most.ilog2());
         Some(Self {
             bits,
@@ -261,10 +275,11 @@ impl<'k> Runs<'k> {
             storage: matrix.storage,
             place,
             within: matrix.within,
-            start: in_bytes(matrix.first) + major.to::<Idx>() * stride,
+            start: if matrix.lines.is_some() { first } else { first + major.to::<Idx>() * stride },
             stride,
             minor: if bits < 8 { (minor * bits) >> 3 } else { minor * (bits / 8) },
             swizzle: matrix.swizzle,
+            last: matrix.lines.map(|lines| lines - 1),
             layout,
         })
     }
@@ -278,15 +293,20 @@ impl<'k> Runs<'k> {
                 Storage::RowMajor => (row, col),
                 Storage::ColMajor => (col, row),
             };
-            let mut start = self.start;
-            if major != 0 {
-                start = start + self.stride * major;
-            }
             let lane = match self.storage {
                 Storage::RowMajor => self.place.row,
                 Storage::ColMajor => self.place.col,
             };
-            let moved = self.swizzle.map(|s| ((plus(lane, major) >> s.shift) & s.mask) * PIECE);
+            let line = self.last.map(|last| plus(lane, major).minimum(last));
+            let start = match line {
+                Some(line) => self.start + line.to::<Idx>() * self.stride,
+                None if major != 0 => self.start + self.stride * major,
+                None => self.start,
+            };
+            let moved = self.swizzle.map(|s| {
+                let line = line.unwrap_or_else(|| plus(lane, major));
+                ((line >> s.shift) & s.mask) * PIECE
+            });
             for at in (0..self.run * self.bits / 8).step_by(self.access as usize) {
                 let element = e + at * 8 / self.bits;
                 let mask = self.within.map(|(rows, cols)| {
@@ -370,6 +390,40 @@ impl<'k> Builder<'k> {
         word.map_or(Value(0), |w| w.id)
     }
 
+    /// Loads, for each element of a sum and in the order of [`Builder::places`], the one in the same place of a matrix of any
+    /// element type: what an epilogue multiplies or adds, in accesses as wide as those of [`Builder::store_fragment`].
+    ///
+    /// ```
+    /// # use lathe_dsl::prelude::*;
+    /// # lathe_dsl::builder::build("k", Target::GFX950, Launch::linear(1, 64), vec![], |k| {
+    /// type Tile = Mma<16, 16, 32, bf16>;
+    /// let bias = k.lds::<bf16>("bias", 16 * 16);
+    /// # k.ptr_store(k.constant(bf16::ZERO), bias);
+    /// let bias: Vec<V<bf16>> = k.load_elements::<Tile, _>(Matrix::new(k, bias, Storage::ColMajor, 0, 16));
+    /// # let _ = bias;
+    /// # }).unwrap();
+    /// ```
+    #[track_caller]
+    pub fn load_elements<P: Product, T: Element + Plain>(
+        &'k self,
+        matrix: Matrix<'k, impl Source<'k>>,
+    ) -> Vec<V<'k, T>> {
+        let location = Location::caller();
+        let layout = self.fragment_layout::<P, roles::C>();
+        let Some(runs) = Runs::new(self, layout, <T as Ty>::TYPE.scalar().bits(), &matrix) else { return vec![] };
+        let each = runs.access / <T as Ty>::TYPE.bytes();
+        let mut elements = vec![];
+        runs.each(|_, bytes, mask| {
+            let ty = if each == 1 { T::TYPE } else { Type::Vector(T::SCALAR, each) };
+            let value = matrix.memory.load(self, ty, bytes, mask, location);
+            match each {
+                1 => elements.push(V::new(self, value)),
+                _ => elements.extend((0..each).map(|i| self.emit_at(Op::Extract(value, i), location))),
+            }
+        });
+        elements
+    }
+
     /// Stores what `f` makes of each element of a sum, and where it lies, in accesses as wide as what a lane holds side by side.
     ///
     /// ```
@@ -388,6 +442,9 @@ impl<'k> Builder<'k> {
         mut f: impl FnMut(V<'k, <roles::C as Role<P>>::Register>, Place<'k>) -> V<'k, T>,
     ) {
         let location = Location::caller();
+        if matrix.lines.is_some() {
+            self.refuse("a store to a clamped matrix; its last row would be stored to more than once".to_owned());
+        }
         let elements: Vec<_> = sum.elements().into_iter().map(|(place, x)| f(x, place)).collect();
         let bits = <T as Ty>::TYPE.scalar().bits();
         let Some(runs) = Runs::new(self, sum.layout(), bits, &matrix) else { return };
