@@ -125,6 +125,7 @@ fn runs_of_a_graph_follow_each_other() {
     graph.launch(&second).unwrap();
     drop(graph);
     second.synchronize().unwrap();
+    assert!(first.is_idle().unwrap(), "the last run began after the one before it");
     assert!(copy.to_vec().unwrap().iter().all(|v| *v == 4.0));
 }
 
