@@ -8,6 +8,7 @@ use lathe_runtime::jit::Compiled;
 use lathe_runtime::{DeviceBuffer, Engine, Error};
 
 use crate::filetests::machine;
+use crate::hip;
 
 build_key! {
     /// y += factor · x
@@ -85,6 +86,8 @@ fn on_every_device(promise: impl Fn(&Adder)) {
     for name in ["cpu", "cpu:sm_90", "gcn:gfx950"] {
         promise(&Adder::new(&Engine::open(name, None).expect("it runs anywhere"), 300));
     }
+    // A stand-in, whose streams do nothing before somebody waits.
+    promise(&Adder::new(&hip::engine(1), 300));
     match machine::gpu() {
         Ok(_) => promise(&Adder::new(&Engine::open("cuda", None).expect("there is a GPU"), 1 << 24)),
         Err(reason) => println!("cuda skipped: {reason}"),

@@ -19,7 +19,7 @@ use lathe_runtime::jit::{Code, Compiler, Jit};
 use crate::{GOLDEN, compiled};
 
 /// `lathe`, beside this test, of the same profile. Built first: nothing else makes it as new as this test.
-static LATHE: LazyLock<PathBuf> = LazyLock::new(|| {
+pub static LATHE: LazyLock<PathBuf> = LazyLock::new(|| {
     let exe = std::env::current_exe().expect("this test's path");
     let dir = exe.parent().and_then(|deps| deps.parent()).expect("target/PROFILE/deps/TEST");
     let profile = match dir.file_name().and_then(|name| name.to_str()) {
@@ -30,6 +30,8 @@ static LATHE: LazyLock<PathBuf> = LazyLock::new(|| {
     let target_dir = dir.parent().expect("a target directory");
     let status = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--package", "lathe-kernels", "--bin", "lathe", "--profile", profile])
+        // With the features that this test has, so that both share one build.
+        .args(["--features", "lathe-kernels/hip"])
         .arg("--target-dir")
         .arg(target_dir)
         .current_dir(env!("CARGO_MANIFEST_DIR"))

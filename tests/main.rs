@@ -7,6 +7,7 @@ mod differential;
 mod filetests;
 mod gcn;
 mod golden;
+mod hip;
 mod isolated;
 mod matrix;
 mod mla;

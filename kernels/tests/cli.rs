@@ -19,7 +19,8 @@ fn lathe(args: &[&str]) -> Output {
 
 fn with(args: &[&str], variables: &[(&str, &str)]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lathe"));
-    for name in ["LATHE_CACHE", "LATHE_CACHE_DIR", "LATHE_CACHE_MAX_BYTES", "LATHE_REPRODUCER_DIR"] {
+    for name in ["LATHE_CACHE", "LATHE_CACHE_DIR", "LATHE_CACHE_MAX_BYTES", "LATHE_HIP_LIBRARY", "LATHE_REPRODUCER_DIR"]
+    {
         command.env_remove(name);
     }
     command.args(args).envs(variables.iter().copied()).output().expect("the binary starts")

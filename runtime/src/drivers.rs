@@ -4,16 +4,19 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::fmt;
+use std::path::Path;
 
 use libloading::{Library, Symbol};
 use serde::Serialize;
+
+use crate::env::HIP_LIBRARY;
 
 /// A GPU driver that answers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Driver {
     /// The library that was found.
-    pub library: &'static str,
+    pub library: String,
     /// Its version, as the vendor counts: 13000 is CUDA 13.0.
     pub version: i32,
     /// The kernel driver's own version, such as `580.65.06`; `None` where the system does not tell.
@@ -53,7 +56,7 @@ pub enum NoDriver {
     #[error("{library} cannot be loaded: {reason}")]
     NoLibrary {
         /// The library, or the first of those that were tried.
-        library: &'static str,
+        library: String,
         /// What the dynamic linker said.
         reason: String,
     },
@@ -61,7 +64,7 @@ pub enum NoDriver {
     #[error("{library}: {call} {failure}")]
     Failed {
         /// The library.
-        library: &'static str,
+        library: String,
         /// The function.
         call: &'static str,
         /// What went wrong with it.
@@ -114,33 +117,56 @@ const HIP: Names = Names {
 /// # Errors
 /// There is none, or it does not work.
 pub fn cuda() -> Result<Driver, NoDriver> {
-    probe(&["libcuda.so.1"], &CUDA)
+    let (library, loaded) = load(&["libcuda.so.1"])?;
+    ask(&library, &loaded, &CUDA)
 }
 
-/// AMD's HIP runtime and its devices.
+/// AMD's HIP runtime and its devices; where it is looked for, [`HIP_LIBRARY`] tells.
 ///
 /// # Errors
 /// There is none, or it does not work.
 pub fn hip() -> Result<Driver, NoDriver> {
-    probe(&["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"], &HIP)
+    hip_at(None)
 }
 
-fn probe(libraries: &[&'static str], names: &Names) -> Result<Driver, NoDriver> {
+/// As [`hip`], of this library, if one is given.
+pub(crate) fn hip_at(library: Option<&Path>) -> Result<Driver, NoDriver> {
+    let (library, loaded) = load_hip(library)?;
+    ask(&library, &loaded, &HIP)
+}
+
+/// Where AMD's HIP runtime may be, the newest first.
+pub(crate) const HIP_LIBRARIES: [&str; 4] =
+    ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"];
+
+/// AMD's HIP runtime: `library`, else what [`HIP_LIBRARY`] says, else the first of [`HIP_LIBRARIES`] that there is; with its name.
+pub(crate) fn load_hip(library: Option<&Path>) -> Result<(String, Library), NoDriver> {
+    let set = HIP_LIBRARY.get().unwrap_or_default();
+    match library.or(set.as_deref()).map(|path| path.display().to_string()) {
+        Some(path) => load(&[&path]),
+        None => load(&HIP_LIBRARIES),
+    }
+}
+
+/// The first library that can be loaded; if none can, why not the first one.
+fn load(libraries: &[&str]) -> Result<(String, Library), NoDriver> {
     let mut absent = None;
     for &library in libraries {
-        // SAFETY: loading runs the library's initialisers; these are the vendors' own libraries, made for that.
+        // SAFETY: loading runs the library's initialisers; these are the vendors' own libraries, made for that, or one that the
+        // user named in their place.
         match unsafe { Library::new(library) } {
-            Ok(loaded) => return ask(library, &loaded, names),
+            Ok(loaded) => return Ok((library.to_owned(), loaded)),
             Err(e) => {
-                absent.get_or_insert(NoDriver::NoLibrary { library, reason: e.to_string() });
+                absent.get_or_insert(NoDriver::NoLibrary { library: library.to_owned(), reason: e.to_string() });
             }
         }
     }
-    Err(absent.unwrap_or(NoDriver::NoLibrary { library: "none", reason: "no library is known".to_owned() }))
+    let unknown = || NoDriver::NoLibrary { library: "none".to_owned(), reason: "no library is known".to_owned() };
+    Err(absent.unwrap_or_else(unknown))
 }
 
-fn ask(library: &'static str, loaded: &Library, names: &Names) -> Result<Driver, NoDriver> {
-    let failed = |call, failure| NoDriver::Failed { library, call, failure };
+fn ask(library: &str, loaded: &Library, names: &Names) -> Result<Driver, NoDriver> {
+    let failed = |call, failure| NoDriver::Failed { library: library.to_owned(), call, failure };
     let absent = |call| move |e: libloading::Error| failed(call, format!("is missing: {e}"));
     let done = |call, code: c_int| match code {
         0 => Ok(()),
@@ -168,7 +194,7 @@ fn ask(library: &'static str, loaded: &Library, names: &Names) -> Result<Driver,
         (init, version, count, device, name, memory, attribute.transpose()?)
     };
     let build = std::fs::read_to_string(names.build).ok().and_then(|text| build(&text));
-    let mut driver = Driver { library, version: 0, build, devices: vec![] };
+    let mut driver = Driver { library: library.to_owned(), version: 0, build, devices: vec![] };
     // SAFETY: the flags must be 0, and are.
     let started = unsafe { init(0) };
     if started != names.no_device {
@@ -260,10 +286,19 @@ mod tests {
         assert_eq!(device(None).to_string(), "NVIDIA H200, 140.4 GiB");
     }
 
+    #[test]
+    fn a_library_that_is_named_is_the_only_one_that_is_tried() {
+        let error = load_hip(Some(Path::new("/no/such/libamdhip64.so"))).unwrap_err().to_string();
+        assert!(error.starts_with("/no/such/libamdhip64.so cannot be loaded: "), "{error}");
+        let error = load(&["libno-such-thing.so", "libno-other.so"]).unwrap_err().to_string();
+        assert!(error.starts_with("libno-such-thing.so cannot be loaded: "), "{error}");
+    }
+
     /// A library that exists but is no driver: the missing function is named.
     #[test]
     fn a_library_without_the_functions_is_an_error() {
-        let error = probe(&["libm.so.6"], &CUDA).unwrap_err();
+        let (library, loaded) = load(&["libno-such-thing.so", "libm.so.6"]).unwrap();
+        let error = ask(&library, &loaded, &CUDA).unwrap_err();
         assert!(error.to_string().starts_with("libm.so.6: cuInit is missing"), "{error}");
     }
 }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use lathe_dsl::Target;
 
 use crate::cache::DiskCache;
+#[cfg(all(feature = "jit", feature = "hip"))]
+use crate::device::Hip;
 use crate::device::{Cpu, CpuOptions, Device};
 #[cfg(feature = "jit")]
 use crate::device::{Cuda, Gcn};
@@ -30,6 +32,8 @@ fn known() -> String {
         names.extend(crate::gcn::targets().map(|t| format!("gcn:{t}")));
         names.extend(["cuda".to_owned(), "cuda:NUMBER".to_owned()]);
     }
+    #[cfg(all(feature = "jit", feature = "hip"))]
+    names.extend(["hip".to_owned(), "hip:NUMBER".to_owned()]);
     names.join(", ")
 }
 
@@ -57,6 +61,9 @@ fn open(name: &str, options: CpuOptions, cache: Option<&Arc<DiskCache>>) -> Resu
         };
         return Ok(Opened::Executes(Arc::new(device)));
     }
+    if kind == "hip" {
+        return hip(chip.unwrap_or("0").parse().map_err(|_| unknown())?);
+    }
     let target = chip.unwrap_or("gfx950").parse::<Target>().map_err(|_| unknown())?;
     match kind {
         "cpu" => Ok(Opened::Interprets(Arc::new(Cpu::new(target, options)))),
@@ -68,10 +75,21 @@ fn open(name: &str, options: CpuOptions, cache: Option<&Arc<DiskCache>>) -> Resu
     }
 }
 
+#[cfg(all(feature = "jit", feature = "hip"))]
+fn hip(ordinal: u32) -> Result<Opened, Error> {
+    Ok(Opened::Executes(Arc::new(Hip::new(ordinal)?)))
+}
+
+#[cfg(not(all(feature = "jit", feature = "hip")))]
+fn hip(ordinal: u32) -> Result<Opened, Error> {
+    let reason = "Lathe was built without its features `jit` and `hip`".to_owned();
+    Err(Error::NoDevice { device: format!("hip:{ordinal}"), reason })
+}
+
 impl Engine {
     /// Opens a device by name: `cpu` (the interpreter, as gfx950), `cpu:CHIP` (the interpreter with that chip's wave width and
     /// limits), `gcn:CHIP` (the AMD code object for gfx950, gfx942 or gfx1201, executed instruction by instruction), `cuda` or
-    /// `cuda:NUMBER` (an NVIDIA GPU). `seed` orders workgroups and interleaves waves at random, the same way for the same seed;
+    /// `cuda:NUMBER` (an NVIDIA GPU), `hip` or `hip:NUMBER` (an AMD GPU, if Lathe was built with the feature `hip`). `seed` orders workgroups and interleaves waves at random, the same way for the same seed;
     /// without one they run in order.
     ///
     /// # Errors

@@ -1,13 +1,14 @@
 //! Every environment variable that Lathe reads, in one place: [`ALL`].
 //!
-//! Nothing else looks at the environment, and it is read only where somebody asks: by [`CacheOptions::from_env`], and by
-//! the command line. A variable that is set to an empty text counts as not set.
+//! Nothing else looks at the environment, and it is read only where somebody asks: by [`CacheOptions::from_env`], where
+//! AMD's HIP runtime is looked for ([`drivers::hip`](crate::drivers::hip), device `hip`), and by the command line. A variable that is set to an empty text counts as not set.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use crate::cache::{CacheMode, CacheOptions};
+use crate::drivers::HIP_LIBRARIES;
 
 /// A variable's value is not allowed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -147,8 +148,18 @@ pub static REPRODUCER_DIR: Variable<PathBuf> = Variable {
     show: |path| path.display().to_string(),
 };
 
+/// AMD's HIP runtime.
+pub static HIP_LIBRARY: Variable<Option<PathBuf>> = Variable {
+    name: "LATHE_HIP_LIBRARY",
+    doc: "AMD's HIP runtime, a shared library; the default is the newest that the dynamic linker finds",
+    allowed: "a path or a library's name",
+    default: || None,
+    parse: |text| path(text).map(Some),
+    show: |library| library.as_ref().map_or_else(|| HIP_LIBRARIES.join(", "), |path| path.display().to_string()),
+};
+
 /// Every variable, in alphabetical order.
-pub static ALL: [&dyn Listed; 4] = [&CACHE, &CACHE_DIR, &CACHE_MAX_BYTES, &REPRODUCER_DIR];
+pub static ALL: [&dyn Listed; 5] = [&CACHE, &CACHE_DIR, &CACHE_MAX_BYTES, &HIP_LIBRARY, &REPRODUCER_DIR];
 
 fn path(text: &OsStr) -> Option<PathBuf> {
     Some(PathBuf::from(text))
@@ -199,6 +210,8 @@ mod tests {
         }
         assert_eq!(read(&CACHE_DIR, "/a/b"), Ok(PathBuf::from("/a/b")));
         assert!(CACHE_DIR.read(None).unwrap().ends_with("lathe"));
+        assert_eq!(HIP_LIBRARY.read(None), Ok(None));
+        assert_eq!(read(&HIP_LIBRARY, "/a/b.so"), Ok(Some(PathBuf::from("/a/b.so"))));
     }
 
     #[test]

@@ -6,10 +6,12 @@ use crate::run::command;
 
 /// LLVM's shared library.
 const LLVM: &str = "libLLVM.so.22.1";
+/// GPU vendors' libraries, which a machine may not have.
+const DRIVERS: [&str; 2] = ["libcuda", "libamdhip"];
 /// Largest size of the binary, in bytes.
 const LIMIT: u64 = 60_000_000;
 
-/// An error unless the binary takes LLVM from its shared library and is small.
+/// An error unless the binary takes LLVM from its shared library, needs no GPU's driver and is small.
 ///
 /// MLIR is linked in, LLVM must not be: two copies of it in one process would be two sets of options, targets and error
 /// handlers, and the binary several times as large.
@@ -18,6 +20,9 @@ pub fn check(binary: &Path) -> Result<(), String> {
     let needed = needed_libraries(&dynamic);
     if !needed.contains(&LLVM) {
         return Err(format!("{} does not need {LLVM} but {needed:?}: LLVM is linked in", binary.display()));
+    }
+    if let Some(driver) = needed.iter().find(|library| DRIVERS.iter().any(|driver| library.starts_with(driver))) {
+        return Err(format!("{} needs {driver}, which is to be loaded at run time", binary.display()));
     }
     let size = std::fs::metadata(binary).map_err(|e| format!("{}: {e}", binary.display()))?.len();
     if size > LIMIT {

@@ -45,6 +45,9 @@ pub fn bundle(folder: &Path) -> Result<(), String> {
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(unpacked.join("lib")).map_err(failed)?;
     fs::copy(&tests, unpacked.join("tests")).map_err(failed)?;
+    // What device `hip` loads in tests lies beside their program.
+    let stand_in = "liblathe_stand_in_hip.so";
+    fs::copy(tests.with_file_name(stand_in), unpacked.join(stand_in)).map_err(|e| format!("{stand_in}: {e}"))?;
     for library in libraries(&command("ldd").arg(&tests.to_string_lossy()).output()?) {
         let name = Path::new(library).file_name().ok_or_else(|| format!("`{library}` names no file"))?;
         fs::copy(library, unpacked.join("lib").join(name)).map_err(|e| format!("{library}: {e}"))?;

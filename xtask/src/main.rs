@@ -27,6 +27,10 @@ usage: cargo xtask VERB
 /// Crates that must build, test and document on a machine without LLVM, as they are without their feature `jit`.
 const WITHOUT_LLVM: [&str; 7] =
     ["-p", "lathe-dsl", "-p", "lathe-runtime", "-p", "lathe-kernels", "--no-default-features"];
+/// What launches bundles on AMD GPUs; its tests run with those of all crates.
+const HIP_WITHOUT_LLVM: [&str; 5] = ["-p", "lathe-runtime", "--no-default-features", "--features", "hip"];
+/// All crates with every feature, as the tests of the whole workspace need them.
+const EVERYTHING: [&str; 3] = ["--workspace", "--features", "lathe-kernels/hip"];
 /// Crates that need LLVM to build; none may be among the dependencies of those.
 const LLVM_CRATES: [&str; 6] = ["melior", "mlir-sys", "inkwell", "llvm-sys", "tblgen", "lathe-codegen"];
 /// Where build scripts look for LLVM.
@@ -80,15 +84,16 @@ fn test(report: &mut Report) -> Result<(), String> {
     // Before anything is installed, and with LLVM hidden where it is there already.
     report.step("without LLVM: dependencies", dependencies_without_llvm)?;
     report.step("without LLVM: lints", || lints(&hide_llvm, &WITHOUT_LLVM))?;
+    report.step("without LLVM: lints of device hip", || lints(&hide_llvm, &HIP_WITHOUT_LLVM))?;
     report.step("without LLVM: tests", || hide_llvm(cargo("test").arg("--release").args(WITHOUT_LLVM)).run())?;
     report.step("single flight, every interleaving", model_check)?;
     report.step("without LLVM: documentation", || documentation(&hide_llvm, &WITHOUT_LLVM))?;
     report.step("Debian packages", setup::install)?;
-    report.step("lints", || lints(&|c| c, &["--workspace"]))?;
-    report.step("documentation", || documentation(&|c| c, &["--workspace"]))?;
+    report.step("lints", || lints(&|c| c, &EVERYTHING))?;
+    report.step("documentation", || documentation(&|c| c, &EVERYTHING))?;
     report.step("build", build_lathe)?;
     report.step("binary", || binary::check(&lathe_binary()?))?;
-    report.step("tests", || cargo("test").args(["--release", "--workspace"]).env("INSTA_UPDATE", "no").run())?;
+    report.step("tests", || cargo("test").arg("--release").args(EVERYTHING).env("INSTA_UPDATE", "no").run())?;
     if cargo("deny").arg("--version").quiet() {
         report.step("licences and sources", || cargo("deny").args(["check", "bans", "licenses", "sources"]).run())?;
     }
@@ -141,7 +146,7 @@ fn model_check() -> Result<(), String> {
 
 /// Builds `lathe` with the features that the tests of the whole workspace use, so that both share one build.
 fn build_lathe() -> Result<(), String> {
-    cargo("build").args(["--release", "--workspace", "--bin", "lathe"]).run()
+    cargo("build").args(["--release", "--bin", "lathe"]).args(EVERYTHING).run()
 }
 
 fn lints(prepare: &dyn Fn(run::Command) -> run::Command, packages: &[&str]) -> Result<(), String> {

@@ -7,6 +7,8 @@ mod extents;
 #[cfg(feature = "jit")]
 mod gcn;
 mod graph;
+#[cfg(feature = "hip")]
+mod hip;
 mod immediate;
 mod inflight;
 mod occupancy;
@@ -27,6 +29,8 @@ pub use cuda::Cuda;
 #[cfg(feature = "jit")]
 pub use gcn::{Gcn, LocatedError};
 pub use graph::Graph;
+#[cfg(feature = "hip")]
+pub use hip::Hip;
 pub use occupancy::{LoadedResources, Occupancy};
 pub use pinned::{Pinned, Transfer};
 pub use stream::{Event, Stream};
@@ -50,7 +54,7 @@ impl DeviceId {
 /// Memory and execution of one device. Addresses are the device's own; every call of this trait waits until it is done.
 /// [`Stream`]s do not.
 pub trait Device: Send + Sync {
-    /// As the command line spells it: `cpu`, `gcn:gfx950`, `cuda:0`.
+    /// As the command line spells it: `cpu`, `gcn:gfx950`, `cuda:0`, `hip:0`.
     fn name(&self) -> String;
 
     /// Its number, the same for its whole life.

@@ -289,8 +289,12 @@ fn devices_are_opened_by_name() {
     for (name, wave) in [("cpu", 64), ("cpu:gfx950", 64), ("cpu:sm_90", 32)] {
         assert_eq!(crate::Engine::open(name, None).unwrap().device.target().chip().wave, wave);
     }
-    for name in ["", "gpu", "cpu:", "cpu:gfx9", "cuda:", "cuda:first"] {
+    for name in ["", "gpu", "cpu:", "cpu:gfx9", "cuda:", "cuda:first", "hip:", "hip:first"] {
         let message = crate::Engine::open(name, None).err().unwrap().to_string();
         assert!(message.starts_with(&format!("unknown device `{name}`; known devices: cpu, cpu:gfx950")), "{message}");
+    }
+    if cfg!(not(all(feature = "jit", feature = "hip"))) {
+        let message = crate::Engine::open("hip:2", None).err().unwrap().to_string();
+        assert_eq!(message, "no device hip:2: Lathe was built without its features `jit` and `hip`");
     }
 }

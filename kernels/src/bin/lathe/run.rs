@@ -18,7 +18,7 @@ pub struct Run {
     /// Sets a key field.
     #[arg(long = "set", value_name = "FIELD=VALUE", value_parser = crate::setting)]
     settings: Vec<(String, String)>,
-    /// Where to run it: cpu, cpu:CHIP, gcn:gfx950, gcn:gfx942, gcn:gfx1201, cuda, cuda:NUMBER.
+    /// Where to run it: cpu, cpu:CHIP, gcn:gfx950, gcn:gfx942, gcn:gfx1201, cuda, cuda:NUMBER, hip, hip:NUMBER.
     #[arg(long, default_value = "cpu")]
     device: String,
     /// Seed of the input data and of the order in which workgroups begin and waves are interleaved.

@@ -1,0 +1,201 @@
+//! The functions of AMD's HIP runtime that the device calls, found when the library is loaded. Types and numbers are hip-sys's; each of
+//! them is the same in HIP 5, 6 and 7.
+
+#![allow(unsafe_code)] // Calls into AMD's library.
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::path::Path;
+use std::sync::Arc;
+
+use hip_sys::hiprt::{self, hipError_t, hipEvent_t, hipFunction_t, hipModule_t, hipStream_t};
+use libloading::Library;
+
+use crate::drivers::{self, NoDriver};
+
+/// What a function returned. Not hip-sys's enumeration: a newer runtime may have errors that it does not know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(transparent)]
+pub(super) struct Status(c_uint);
+
+impl Status {
+    /// An error unless the function did what it should.
+    pub(super) fn result(self) -> Result<(), Status> {
+        if self.is(hipError_t::hipSuccess) { Ok(()) } else { Err(self) }
+    }
+
+    pub(super) fn is(self, error: hipError_t) -> bool {
+        self.0 == error as c_uint
+    }
+
+    /// Whether nothing that comes after it on the device can be relied upon.
+    pub(super) fn is_sticky(self) -> bool {
+        [
+            hipError_t::hipErrorECCNotCorrectable,
+            hipError_t::hipErrorIllegalAddress,
+            hipError_t::hipErrorLaunchTimeOut,
+            hipError_t::hipErrorAssert,
+            hipError_t::hipErrorLaunchFailure,
+        ]
+        .into_iter()
+        .any(|error| self.is(error))
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "returned {}", self.0)
+    }
+}
+
+macro_rules! functions {
+    ($($name:ident: ($($parameter:ty),*) $(-> $result:ty)?;)*) => {
+        /// By the names of AMD's header. Each needs what that header says of it.
+        #[allow(non_snake_case)]
+        pub(super) struct Functions {
+            $(pub $name: unsafe extern "C" fn($($parameter),*) -> functions!(@ $($result)?),)*
+        }
+
+        impl Functions {
+            fn of(library: &Library, missing: impl Fn(&'static str, libloading::Error) -> NoDriver) -> Result<Self, NoDriver> {
+                Ok(Self {
+                    $($name: {
+                        type Signature = unsafe extern "C" fn($($parameter),*) -> functions!(@ $($result)?);
+                        // SAFETY: AMD's header gives the function this signature in every version that is looked for.
+                        *unsafe { library.get::<Signature>(concat!(stringify!($name), "\0").as_bytes()) }
+                            .map_err(|e| missing(stringify!($name), e))?
+                    },)*
+                })
+            }
+        }
+    };
+    (@) => { Status };
+    (@ $result:ty) => { $result };
+}
+
+functions! {
+    hipInit: (c_uint);
+    hipSetDevice: (c_int);
+    hipDeviceGetAttribute: (*mut c_int, c_uint, c_int);
+    hipGetErrorName: (Status) -> *const c_char;
+    hipGetErrorString: (Status) -> *const c_char;
+    hipMalloc: (*mut *mut c_void, usize);
+    hipFree: (*mut c_void);
+    hipHostMalloc: (*mut *mut c_void, usize, c_uint);
+    hipHostFree: (*mut c_void);
+    hipMemcpy: (*mut c_void, *const c_void, usize, c_uint);
+    hipMemcpyAsync: (*mut c_void, *const c_void, usize, c_uint, hipStream_t);
+    hipStreamCreateWithFlags: (*mut hipStream_t, c_uint);
+    hipStreamDestroy: (hipStream_t);
+    hipStreamQuery: (hipStream_t);
+    hipStreamSynchronize: (hipStream_t);
+    hipStreamWaitEvent: (hipStream_t, hipEvent_t, c_uint);
+    hipEventCreateWithFlags: (*mut hipEvent_t, c_uint);
+    hipEventDestroy: (hipEvent_t);
+    hipEventRecord: (hipEvent_t, hipStream_t);
+    hipEventQuery: (hipEvent_t);
+    hipEventSynchronize: (hipEvent_t);
+    hipEventElapsedTime: (*mut f32, hipEvent_t, hipEvent_t);
+    hipModuleLoadData: (*mut hipModule_t, *const c_void);
+    hipModuleUnload: (hipModule_t);
+    hipModuleGetFunction: (*mut hipFunction_t, hipModule_t, *const c_char);
+    hipModuleLaunchKernel: (
+        hipFunction_t, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, hipStream_t, *mut *mut c_void, *mut *mut c_void
+    );
+    hipModuleOccupancyMaxActiveBlocksPerMultiprocessor: (*mut c_int, hipFunction_t, c_int, usize);
+    hipFuncGetAttribute: (*mut c_int, c_uint, hipFunction_t);
+}
+
+/// Fills a structure whose layout differs between versions of HIP.
+type Properties = unsafe extern "C" fn(*mut c_void, c_int) -> Status;
+
+/// More than the structure has in any version: 792 bytes in HIP 5, 1472 from HIP 6 on.
+const PROPERTIES: usize = 1 << 16;
+
+/// The loaded runtime.
+pub(super) struct Api {
+    pub functions: Functions,
+    properties: Properties,
+    /// Never unloaded: it has threads of its own.
+    _library: ManuallyDrop<Library>,
+}
+
+impl Api {
+    /// Loads `library`, or what [`drivers::load_hip`] finds, and initialises it.
+    pub(super) fn load(library: Option<&Path>) -> Result<Arc<Self>, NoDriver> {
+        let (name, library) = drivers::load_hip(library)?;
+        let failed = |call, failure| NoDriver::Failed { library: name.clone(), call, failure };
+        let missing = |call, e: libloading::Error| failed(call, format!("is missing: {e}"));
+        let functions = Functions::of(&library, missing)?;
+        // From HIP 6 on the old name, if there is one, is that of the old layout; either will do.
+        // SAFETY: both have this signature but for the structure's type.
+        let properties = unsafe {
+            let newer = library.get::<Properties>(b"hipGetDevicePropertiesR0600\0");
+            newer.or_else(|_| library.get::<Properties>(b"hipGetDeviceProperties\0"))
+        };
+        let properties = *properties.map_err(|e| missing("hipGetDeviceProperties", e))?;
+        let api = Arc::new(Self { functions, properties, _library: ManuallyDrop::new(library) });
+        // SAFETY: the flags must be 0, and are.
+        unsafe { (api.functions.hipInit)(0) }.result().map_err(|status| failed("hipInit", api.failure(status)))?;
+        Ok(api)
+    }
+
+    /// What the runtime says about an error: `hipErrorInvalidValue, invalid argument`.
+    pub(super) fn failure(&self, status: Status) -> String {
+        let text = |function: unsafe extern "C" fn(Status) -> *const c_char| {
+            // SAFETY: takes any number.
+            let text = unsafe { function(status) };
+            // SAFETY: the runtime's texts are constants that end in a zero byte.
+            (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned())
+        };
+        let texts = [text(self.functions.hipGetErrorName), text(self.functions.hipGetErrorString)];
+        let texts: Vec<String> = texts.into_iter().flatten().collect();
+        if texts.is_empty() { status.to_string() } else { texts.join(", ") }
+    }
+
+    /// One number about a device.
+    pub(super) fn attribute(&self, attribute: hiprt::hipDeviceAttribute_t, device: c_int) -> Result<c_int, Status> {
+        let mut value = 0;
+        // SAFETY: writes one int through a valid pointer.
+        unsafe { (self.functions.hipDeviceGetAttribute)(&raw mut value, attribute as c_uint, device) }.result()?;
+        Ok(value)
+    }
+
+    /// Name of a device's architecture, such as `gfx942:sramecc+:xnack-`; `None` if it is not told.
+    ///
+    /// It is a field of a structure whose layout is not relied upon: the field is found by what it holds.
+    pub(super) fn architecture(&self, device: c_int) -> Result<Option<String>, Status> {
+        // As aligned as any structure of numbers and pointers.
+        let mut bytes = vec![0u64; PROPERTIES / 8];
+        // SAFETY: the structure is smaller than the buffer in every version.
+        unsafe { (self.properties)(bytes.as_mut_ptr().cast(), device) }.result()?;
+        Ok(super::arch::find(bytemuck::cast_slice(&bytes)).map(ToOwned::to_owned))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_that_end_the_device_are_told_from_others() {
+        let sticky: Vec<c_uint> = (0..2000).filter(|n| Status(*n).is_sticky()).collect();
+        assert_eq!(sticky, [214, 700, 702, 710, 719]);
+    }
+
+    /// The numbers that are passed on are those of HIP 6 and 7 as well.
+    #[test]
+    fn numbers_are_those_of_every_version() {
+        assert_eq!(hiprt::hipDeviceAttribute_t::hipDeviceAttributeMultiprocessorCount as u32, 63);
+        assert_eq!(hiprt::hipFunction_attribute::HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK as u32, 0);
+        assert_eq!((hiprt::hipEventDefault, hiprt::hipEventDisableTiming), (0, 2));
+        assert_eq!((hiprt::hipStreamDefault, hiprt::hipHostMallocPortable), (0, 1));
+    }
+
+    #[test]
+    fn a_library_that_is_not_the_runtime_is_an_error() {
+        let error = Api::load(Some(Path::new("libm.so.6"))).err().expect("no runtime").to_string();
+        assert!(error.starts_with("libm.so.6: hipInit is missing: "), "{error}");
+    }
+}

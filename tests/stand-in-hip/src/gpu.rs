@@ -1,0 +1,306 @@
+//! One GPU: its memory, its code, and streams that do their work when somebody waits.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Instant;
+
+use hip_sys::hiprt::hipError_t::{self, *};
+use hip_sys::hiprt::hipEventDisableTiming;
+use lathe_dsl::Target;
+use lathe_runtime::gcn::{self, CodeObject, ErrorKind, Memory, Options};
+
+use crate::Done;
+
+/// A stream, event, module or function, or 0: the default stream.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Handle(pub u64);
+
+/// The part of a handle that is its number on its GPU.
+const NUMBER_BITS: u32 = 40;
+
+impl Handle {
+    const DEFAULT_STREAM: Self = Self(0);
+
+    /// The GPU that made it; no GPU's number for what none made.
+    pub fn gpu(self) -> usize {
+        (self.0 >> NUMBER_BITS).wrapping_sub(1) as usize
+    }
+}
+
+/// One end of a copy.
+#[derive(Clone, Copy, Debug)]
+pub enum Place {
+    Host(u64),
+    Device(u64),
+}
+
+/// What a stream can be given.
+pub enum Step {
+    Launch {
+        object: Arc<CodeObject>,
+        symbol: String,
+        grid: [u32; 3],
+        block: [u32; 3],
+        kernarg: Vec<u8>,
+    },
+    Copy {
+        to: Place,
+        from: Place,
+        bytes: usize,
+    },
+    Record {
+        event: Handle,
+    },
+    /// Until another stream has done everything up to a ticket.
+    Wait {
+        stream: Handle,
+        ticket: u64,
+    },
+}
+
+struct Event {
+    timed: bool,
+    /// Stream and ticket of the last record.
+    recorded: Option<(Handle, u64)>,
+    time: Option<Instant>,
+}
+
+pub struct Gpu {
+    number: u64,
+    /// `None` for a chip that the executor does not know.
+    target: Option<Target>,
+    memory: Memory,
+    /// What each stream has not done yet, with tickets that count up through all streams.
+    streams: BTreeMap<Handle, VecDeque<(u64, Step)>>,
+    events: HashMap<Handle, Event>,
+    modules: HashMap<Handle, Arc<CodeObject>>,
+    functions: HashMap<Handle, (Handle, String)>,
+    /// Once a kernel has failed, what every call returns.
+    fault: Option<hipError_t>,
+    handles: u64,
+    tickets: u64,
+}
+
+impl Gpu {
+    pub fn new(number: usize, architecture: &str) -> Self {
+        let chip = architecture.split(':').next().unwrap_or_default();
+        Self {
+            number: number as u64,
+            target: gcn::targets().find(|t| t.chip().name == chip),
+            memory: Memory::default(),
+            streams: BTreeMap::from([(Handle::DEFAULT_STREAM, VecDeque::new())]),
+            events: HashMap::new(),
+            modules: HashMap::new(),
+            functions: HashMap::new(),
+            fault: None,
+            handles: 0,
+            tickets: 0,
+        }
+    }
+
+    fn handle(&mut self) -> Handle {
+        self.handles += 1;
+        Handle((self.number + 1) << NUMBER_BITS | self.handles)
+    }
+
+    fn sound(&self) -> Done {
+        self.fault.map_or(Ok(()), Err)
+    }
+
+    pub fn alloc(&mut self, bytes: usize) -> Done<u64> {
+        self.sound()?;
+        self.memory.try_alloc(bytes).map_err(|_| hipErrorOutOfMemory)
+    }
+
+    /// At once, whatever streams still want to do with it.
+    pub fn free(&mut self, address: u64) -> Done {
+        self.memory.free(address).map_err(|_| hipErrorInvalidValue)
+    }
+
+    /// Whether one allocation covers a place of this GPU.
+    pub fn check(&self, place: &Place, bytes: usize) -> Done {
+        match place {
+            Place::Host(0) => Err(hipErrorInvalidValue),
+            Place::Host(_) => Ok(()),
+            Place::Device(address) => self.memory.read(*address, bytes).map(|_| ()).map_err(|_| hipErrorInvalidValue),
+        }
+    }
+
+    pub fn stream(&mut self) -> Done<Handle> {
+        self.sound()?;
+        let handle = self.handle();
+        self.streams.insert(handle, VecDeque::new());
+        Ok(handle)
+    }
+
+    /// As AMD's: what it was given is done first.
+    pub fn destroy_stream(&mut self, stream: Handle) -> Done {
+        if stream == Handle::DEFAULT_STREAM || !self.streams.contains_key(&stream) {
+            return Err(hipErrorInvalidHandle);
+        }
+        let done = self.finish(stream, u64::MAX);
+        self.streams.remove(&stream);
+        done
+    }
+
+    pub fn event(&mut self, flags: u32) -> Done<Handle> {
+        self.sound()?;
+        let handle = self.handle();
+        self.events.insert(handle, Event { timed: flags & hipEventDisableTiming == 0, recorded: None, time: None });
+        Ok(handle)
+    }
+
+    pub fn destroy_event(&mut self, event: Handle) -> Done {
+        self.events.remove(&event).map(|_| ()).ok_or(hipErrorInvalidHandle)
+    }
+
+    /// Stream and ticket of an event's last record; an error if there is none.
+    pub fn recorded(&self, event: Handle) -> Done<(Handle, u64)> {
+        self.events.get(&event).and_then(|e| e.recorded).ok_or(hipErrorInvalidHandle)
+    }
+
+    pub fn record(&mut self, event: Handle, stream: Handle) -> Done {
+        let ticket = self.tickets + 1;
+        let known = self.events.get_mut(&event).ok_or(hipErrorInvalidHandle)?;
+        (known.recorded, known.time) = (Some((stream, ticket)), None);
+        self.give(stream, Step::Record { event })
+    }
+
+    /// When a timed event was passed.
+    pub fn time(&self, event: Handle) -> Done<Instant> {
+        let event = self.events.get(&event).filter(|e| e.timed && e.recorded.is_some());
+        event.ok_or(hipErrorInvalidHandle)?.time.ok_or(hipErrorNotReady)
+    }
+
+    pub fn load(&mut self, image: &[u8]) -> Done<Handle> {
+        self.sound()?;
+        let target = self.target.ok_or(hipErrorNoBinaryForGpu)?;
+        let object = CodeObject::load(image, target).map_err(|e| match e.kind {
+            ErrorKind::WrongTarget { .. } => hipErrorNoBinaryForGpu,
+            _ => hipErrorInvalidImage,
+        })?;
+        let handle = self.handle();
+        self.modules.insert(handle, Arc::new(object));
+        Ok(handle)
+    }
+
+    /// Launches of it that are still to be done will fail, as they may on a GPU.
+    pub fn unload(&mut self, module: Handle) -> Done {
+        let object = self.modules.remove(&module).ok_or(hipErrorInvalidHandle)?;
+        self.functions.retain(|_, (of, _)| *of != module);
+        let runs = |step: &Step| matches!(step, Step::Launch { object: running, .. } if Arc::ptr_eq(running, &object));
+        if self.streams.values().flatten().any(|(_, step)| runs(step)) {
+            eprintln!("stand-in for HIP: a module was unloaded with launches of it under way");
+            self.fault = Some(hipErrorLaunchFailure);
+        }
+        Ok(())
+    }
+
+    pub fn function(&mut self, module: Handle, name: &str) -> Done<Handle> {
+        let object = self.modules.get(&module).ok_or(hipErrorInvalidHandle)?;
+        object.kernel(name).map_err(|_| hipErrorNotFound)?;
+        let handle = self.handle();
+        self.functions.insert(handle, (module, name.to_owned()));
+        Ok(handle)
+    }
+
+    /// A function's code object and name there.
+    pub fn code(&self, function: Handle) -> Done<(Arc<CodeObject>, String)> {
+        let (module, symbol) = self.functions.get(&function).ok_or(hipErrorInvalidHandle)?;
+        Ok((self.modules[module].clone(), symbol.clone()))
+    }
+
+    /// Adds work to a stream. The default stream does it at once, after everything that all streams were given before.
+    pub fn give(&mut self, stream: Handle, step: Step) -> Done {
+        self.sound()?;
+        self.tickets += 1;
+        let work = self.streams.get_mut(&stream).ok_or(hipErrorInvalidHandle)?;
+        work.push_back((self.tickets, step));
+        if stream == Handle::DEFAULT_STREAM { self.finish(stream, u64::MAX) } else { Ok(()) }
+    }
+
+    fn is_done(&self, stream: Handle, ticket: u64) -> bool {
+        self.streams.get(&stream).and_then(VecDeque::front).is_none_or(|(next, _)| *next > ticket)
+    }
+
+    /// Whether a stream has done everything up to a ticket; if not, it does one step of it.
+    pub fn query(&mut self, stream: Handle, ticket: u64) -> Done {
+        self.sound()?;
+        if self.is_done(stream, ticket) {
+            return Ok(());
+        }
+        self.step(stream)?;
+        Err(hipErrorNotReady)
+    }
+
+    /// A stream does everything up to a ticket; for the default stream, so do all.
+    pub fn finish(&mut self, stream: Handle, ticket: u64) -> Done {
+        self.sound()?;
+        if !self.streams.contains_key(&stream) && ticket == u64::MAX {
+            return Err(hipErrorInvalidHandle);
+        }
+        if stream == Handle::DEFAULT_STREAM {
+            let others: Vec<Handle> = self.streams.keys().copied().filter(|s| *s != stream).collect();
+            others.into_iter().try_for_each(|other| self.finish(other, u64::MAX))?;
+        }
+        while !self.is_done(stream, ticket) {
+            self.step(stream)?;
+        }
+        Ok(())
+    }
+
+    /// Does the next step of a stream, if there is one.
+    fn step(&mut self, stream: Handle) -> Done {
+        let Some((_, step)) = self.streams.get_mut(&stream).and_then(VecDeque::pop_front) else { return Ok(()) };
+        let done = match step {
+            // Tickets of what is waited for are lower than the wait's own: this ends.
+            Step::Wait { stream, ticket } => {
+                while !self.is_done(stream, ticket) {
+                    self.step(stream)?;
+                }
+                Ok(())
+            }
+            Step::Record { event } => {
+                if let Some(event) = self.events.get_mut(&event) {
+                    event.time = Some(Instant::now());
+                }
+                Ok(())
+            }
+            Step::Copy { to, from, bytes } => self.copy(to, from, bytes),
+            Step::Launch { object, symbol, grid, block, kernarg } => {
+                let options = Options::default();
+                gcn::launch(&object, &symbol, grid, block, &kernarg, &mut self.memory, &options).map(|_| ()).map_err(
+                    |e| {
+                        eprintln!("stand-in for HIP: {symbol}: {e}");
+                        match e.kind {
+                            ErrorKind::OutsideAllocations { .. } | ErrorKind::ReadOnly { .. } => hipErrorIllegalAddress,
+                            _ => hipErrorLaunchFailure,
+                        }
+                    },
+                )
+            }
+        };
+        done.inspect_err(|error| self.fault = Some(*error))
+    }
+
+    fn copy(&mut self, to: Place, from: Place, bytes: usize) -> Done {
+        let gone = |_| hipErrorIllegalAddress;
+        let data = match from {
+            Place::Device(address) => self.memory.read(address, bytes).map_err(gone)?.to_vec(),
+            Place::Host(address) => {
+                let from = std::ptr::with_exposed_provenance::<u8>(address as usize);
+                // SAFETY: whoever asked for the copy keeps the memory until it is done.
+                unsafe { std::slice::from_raw_parts(from, bytes) }.to_vec()
+            }
+        };
+        match to {
+            Place::Device(address) => self.memory.write(address, &data).map_err(gone),
+            Place::Host(address) => {
+                let to = std::ptr::with_exposed_provenance_mut::<u8>(address as usize);
+                // SAFETY: as above.
+                unsafe { to.copy_from_nonoverlapping(data.as_ptr(), bytes) };
+                Ok(())
+            }
+        }
+    }
+}
