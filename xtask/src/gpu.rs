@@ -54,7 +54,7 @@ pub fn bundle(folder: &Path) -> Result<(), String> {
     }
     let archive = folder.join("bundle.tar.xz");
     command("tar")
-        .args(["--use-compress-program=xz -T0 -6", "-cf", &archive.to_string_lossy()])
+        .args(["--use-compress-program=xz -T0 --x86 --lzma2=preset=6,dict=64MiB", "-cf", &archive.to_string_lossy()])
         .args(["-C", &unpacked.to_string_lossy(), "."])
         .run()?;
     fs::remove_dir_all(&unpacked).map_err(failed)?;
