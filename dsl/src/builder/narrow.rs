@@ -21,7 +21,7 @@ impl<'k, T: MathFloat> V<'k, T> {
     /// The elements as packed codes of `format`, rounded once to nearest even (rocdl `cvt_pk_fp8_f32`, nvvm
     /// `convert.f16x2.to.f8x2`). Code `i` lies in the bits from `i · bits` on. `U` is what the codes fill: `u8`, `u16`, `u32` or
     /// a vector of `u32`; one code alone lies in the low bits of a `u8`. Other totals are refused. The same codes on every
-    /// target: those of [`Narrow::encode`].
+    /// target: those of [`Narrow::encode`], but that sm_120a takes the positive largest number for any NaN in e2m1, e2m3 and e3m2.
     ///
     /// ```
     /// # use lathe_dsl::prelude::*;

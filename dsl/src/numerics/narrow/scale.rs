@@ -9,7 +9,7 @@ pub enum ScaleRule {
     /// largest number: the block's largest element lands in the format's top binade, and saturates where it is past its
     /// largest number. For e2m1 the exponent grows from a fraction of 1.75 on. (aiter's `Even`.)
     Even,
-    /// The smallest power of two with which no element saturates. (aiter's `ROUND_UP`, NVIDIA's round towards +∞.)
+    /// The smallest power of two with which no element saturates, code 1 at least for what is not 0. (aiter's `ROUND_UP`, NVIDIA's round towards +∞.)
     RoundUp,
 }
 
