@@ -149,6 +149,15 @@ fn narrow_floats<'k>(k: &'k Builder<'k>) {
     drop_value((one, back, half, fp8, even, up, k.rcp_pow2(word & 0x7F)));
 }
 
+fn matrix_products<'k>(k: &'k Builder<'k>) {
+    let sum: FragmentC<'_, MmaE4m3> = k.mma(k.zero_fragment(), k.zero_fragment(), k.zero_fragment());
+    let unit = k.lanes(64).filled(k.constant(127u32));
+    let (a, b) = (k.zero_fragment(), k.zero_fragment());
+    let scaled: FragmentC<'_, MfmaScaled<E4m3, E2m1>> =
+        k.mfma_scaled_bytes(a, b, k.zero_fragment(), (unit, 1), (unit, 3));
+    drop_value((sum, scaled));
+}
+
 fn scheduling<'k>(k: &'k Builder<'k>) {
     if k.chip().generation.is_gfx9() {
         k.s_waitcnt(Waitcnt::new().vmcnt(0).lgkmcnt(15).expcnt(7));
@@ -181,6 +190,7 @@ fn everything<'k>(k: &'k Builder<'k>) {
         vectors_across_lanes,
         stochastic_rounding,
         narrow_floats,
+        matrix_products,
         scheduling,
         control,
     ];
