@@ -55,9 +55,9 @@ pub enum NoDriver {
     /// The library is not there, or cannot be loaded.
     #[error("{library} cannot be loaded: {reason}")]
     NoLibrary {
-        /// The library, or the first of those that were tried.
+        /// The libraries that were tried.
         library: String,
-        /// What the dynamic linker said.
+        /// What the dynamic linker said of the first.
         reason: String,
     },
     /// The library lacks a function or refused a call.
@@ -150,19 +150,19 @@ pub(crate) fn load_hip(library: Option<&Path>) -> Result<(String, Library), NoDr
 
 /// The first library that can be loaded; if none can, why not the first one.
 fn load(libraries: &[&str]) -> Result<(String, Library), NoDriver> {
-    let mut absent = None;
+    let mut reason = None;
     for &library in libraries {
         // SAFETY: loading runs the library's initialisers; these are the vendors' own libraries, made for that, or one that the
         // user named in their place.
         match unsafe { Library::new(library) } {
             Ok(loaded) => return Ok((library.to_owned(), loaded)),
             Err(e) => {
-                absent.get_or_insert(NoDriver::NoLibrary { library: library.to_owned(), reason: e.to_string() });
+                reason.get_or_insert(e.to_string());
             }
         }
     }
-    let unknown = || NoDriver::NoLibrary { library: "none".to_owned(), reason: "no library is known".to_owned() };
-    Err(absent.unwrap_or_else(unknown))
+    let reason = reason.unwrap_or_else(|| "no library is known".to_owned());
+    Err(NoDriver::NoLibrary { library: libraries.join(", "), reason })
 }
 
 fn ask(library: &str, loaded: &Library, names: &Names) -> Result<Driver, NoDriver> {
@@ -291,7 +291,10 @@ mod tests {
         let error = load_hip(Some(Path::new("/no/such/libamdhip64.so"))).unwrap_err().to_string();
         assert!(error.starts_with("/no/such/libamdhip64.so cannot be loaded: "), "{error}");
         let error = load(&["libno-such-thing.so", "libno-other.so"]).unwrap_err().to_string();
-        assert!(error.starts_with("libno-such-thing.so cannot be loaded: "), "{error}");
+        assert!(
+            error.starts_with("libno-such-thing.so, libno-other.so cannot be loaded: libno-such-thing.so: "),
+            "{error}"
+        );
     }
 
     /// A library that exists but is no driver: the missing function is named.

@@ -11,6 +11,7 @@ mod graph;
 mod hip;
 mod immediate;
 mod inflight;
+mod moving;
 mod occupancy;
 mod pinned;
 mod stream;

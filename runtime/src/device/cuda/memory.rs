@@ -1,4 +1,4 @@
-//! Memory of a GPU, host memory that it reaches, and copies between them.
+//! Memory of a GPU, and host memory that it reaches.
 
 #![allow(unsafe_code)] // Calls of the driver.
 
@@ -8,8 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use cudarc::driver::{result, sys};
 
 use super::context::Context;
-use super::stream::{CudaMark, State};
-use crate::device::driver::{HostMemory, Mark, Transit};
+use crate::device::driver::HostMemory;
 use crate::device::extents::Extents;
 use crate::error::Error;
 
@@ -144,70 +143,6 @@ impl Drop for HostPages {
         if self.context.enter().is_ok() {
             // SAFETY: it came from `malloc_host`; no copy uses it.
             let _ = unsafe { result::free_host(self.start) };
-        }
-    }
-}
-
-/// A copy of host memory that may be under way.
-pub(super) struct Moving {
-    /// Taken when it is known that no copy uses it.
-    host: Option<Box<dyn HostMemory>>,
-    state: Arc<State>,
-    arrived: CudaMark,
-    /// Whether `arrived` is behind the copy in the stream.
-    marked: bool,
-    begun: bool,
-}
-
-impl Moving {
-    pub(super) fn new(host: Box<dyn HostMemory>, state: Arc<State>, arrived: CudaMark) -> Self {
-        Self { host: Some(host), state, arrived, marked: false, begun: false }
-    }
-
-    /// The memory, for the copy that is about to be given to the stream; `None` if it is empty.
-    pub(super) fn begin(&mut self) -> Option<&mut dyn HostMemory> {
-        let host = self.host.as_deref_mut().filter(|host| !host.bytes().is_empty())?;
-        self.begun = true;
-        Some(host)
-    }
-
-    /// Marks the end of the copy, which the stream was given.
-    pub(super) fn marked(&mut self) -> Result<(), Error> {
-        if self.begun {
-            self.arrived.record(&self.state)?;
-            self.marked = true;
-        }
-        Ok(())
-    }
-
-    fn wait(&self) -> Result<(), Error> {
-        match (self.begun, self.marked) {
-            (false, _) => Ok(()),
-            (true, true) => self.arrived.synchronize(),
-            (true, false) => self.state.synchronize(),
-        }
-    }
-}
-
-impl Transit for Moving {
-    fn is_done(&self) -> Result<bool, Error> {
-        if self.begun { self.arrived.is_passed() } else { Ok(true) }
-    }
-
-    fn finish(mut self: Box<Self>) -> Result<Box<dyn HostMemory>, Error> {
-        self.wait()?;
-        let lost = || Error::Foreign { what: "transfer", device: self.state.context.name.clone() };
-        self.host.take().ok_or_else(lost)
-    }
-}
-
-impl Drop for Moving {
-    fn drop(&mut self) {
-        if let Some(host) = self.host.take()
-            && self.wait().is_err()
-        {
-            // Nobody can tell whether the copy still runs: the memory stays.
-            std::mem::forget(host);
         }
     }
 }

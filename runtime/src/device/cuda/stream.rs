@@ -11,10 +11,11 @@ use cudarc::driver::{DriverError, result, sys};
 
 use super::context::Context;
 use super::graph::Replayed;
-use super::memory::{Memory, Moving};
+use super::memory::Memory;
 use super::module::{Loaded, Modules};
 use crate::device::driver::{HostMemory, Mark, Queue, Recording, Transit};
 use crate::device::inflight::{InFlight, Running};
+use crate::device::moving::{Flow, Moving};
 use crate::error::Error;
 use crate::jit::Compiled;
 use crate::launch::ArgBlock;
@@ -95,6 +96,22 @@ impl State {
         self.context.enter()?;
         // SAFETY: the stream lives as long as this.
         passed(&self.context, "cuStreamQuery", unsafe { sys::cuStreamQuery(self.handle) }.result())
+    }
+}
+
+impl Flow for State {
+    type Mark = CudaMark;
+
+    fn record(&self, mark: &CudaMark) -> Result<(), Error> {
+        mark.record(self)
+    }
+
+    fn synchronize(&self) -> Result<(), Error> {
+        self.synchronize()
+    }
+
+    fn device(&self) -> &str {
+        &self.context.name
     }
 }
 

@@ -15,10 +15,11 @@ use hip_sys::hiprt::{
 use super::api::{Functions, Status};
 use super::context::Context;
 use super::graph::Replayed;
-use super::memory::{Memory, Moving, pointer};
+use super::memory::{Memory, pointer};
 use super::module::{Loaded, Modules};
 use crate::device::driver::{HostMemory, Mark, Queue, Recording, Transit};
 use crate::device::inflight::{InFlight, Running};
+use crate::device::moving::{Flow, Moving};
 use crate::error::Error;
 use crate::jit::Compiled;
 use crate::launch::ArgBlock;
@@ -135,6 +136,22 @@ impl State {
         let functions = self.context.enter()?;
         // SAFETY: the stream lives as long as this.
         passed(&self.context, "hipStreamQuery", unsafe { (functions.hipStreamQuery)(self.handle) })
+    }
+}
+
+impl Flow for State {
+    type Mark = HipMark;
+
+    fn record(&self, mark: &HipMark) -> Result<(), Error> {
+        mark.record(self)
+    }
+
+    fn synchronize(&self) -> Result<(), Error> {
+        self.synchronize()
+    }
+
+    fn device(&self) -> &str {
+        &self.context.name
     }
 }
 
