@@ -5,7 +5,7 @@ use lathe_dsl::mma::{Fragments, Layout, MmaShape, MmaType, Tiles};
 use lathe_dsl::numerics::{MmaRounding, Narrow, exact_sum, hopper_step};
 
 use super::lanes::whole_groups;
-use super::program::Reg;
+use super::program::{Instr, Reg};
 use super::rows::{Done, Regs};
 
 /// Elements along K that share a scale.
@@ -57,6 +57,18 @@ pub(super) struct Operands {
     pub(super) scales: [Reg; 2],
 }
 
+/// What an element of D is made of.
+#[derive(Clone, Copy)]
+struct Terms<'m> {
+    /// The row of A and the column of B.
+    a: &'m [f64],
+    b: &'m [f64],
+    /// Their scales, by block.
+    scales: Option<(&'m [f64], &'m [f64])>,
+    /// Bits of the element of C.
+    c: u32,
+}
+
 impl Places {
     fn new(layout: &Layout, place: impl Fn((u32, u32)) -> u32) -> Self {
         let elements = |lane| (0..layout.elements()).map(move |e| (lane, e));
@@ -76,6 +88,21 @@ impl Places {
             matrix[place] = get(lane, element);
         }
         matrix
+    }
+}
+
+impl Operands {
+    /// Those of an instruction, with the product's number, if it is one.
+    pub(super) fn of<const W: usize>(instr: &Instr<W>) -> Option<(Self, u32)> {
+        match *instr {
+            Instr::Product { dst, a, b, c, product } => {
+                Some((Self { dst, factors: [a, b], c, scales: [0; 2] }, product))
+            }
+            Instr::ScaledProduct { dst, a, b, c, a_scale, b_scale, product } => {
+                Some((Self { dst, factors: [a, b], c, scales: [a_scale, b_scale] }, product))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -118,7 +145,33 @@ impl Product {
         mask: u64,
     ) -> Done {
         whole_groups::<W>(W as u32, mask)?;
+        let mut sums = vec![];
+        self.elements(regs, operands, |lane, row, terms| sums.push((lane, row, self.one(&terms, rounding))));
+        for (lane, row, sum) in sums {
+            regs.r32[(operands.dst + row) as usize][lane] = sum;
+        }
+        Ok(())
+    }
+
+    /// Lanes that hold a NaN of D which no operand of it explains.
+    pub(super) fn made_nans<const W: usize>(&self, regs: &Regs<W>, operands: &Operands) -> u64 {
+        let mut lanes = 0;
+        self.elements(regs, operands, |lane, row, terms| {
+            let given = || {
+                let scales = terms.scales.into_iter().flat_map(|(a, b)| a.iter().chain(b));
+                terms.a.iter().chain(terms.b).chain(scales).any(|x| x.is_nan()) || f32::from_bits(terms.c).is_nan()
+            };
+            if f32::from_bits(regs.r32[(operands.dst + row) as usize][lane]).is_nan() && !given() {
+                lanes |= 1 << lane;
+            }
+        });
+        lanes
+    }
+
+    /// Calls `f` with lane, row in D's registers and terms of every element of D.
+    fn elements<const W: usize>(&self, regs: &Regs<W>, operands: &Operands, mut f: impl FnMut(usize, Reg, Terms<'_>)) {
         let [n, k] = [self.shape.n, self.shape.k].map(|x| x as usize);
+        let blocks = k / BLOCK;
         for first in (0..W).step_by(self.lanes) {
             let [a, b] = [(&self.a, operands.factors[0]), (&self.b, operands.factors[1])]
                 .map(|(factor, from)| factor.read(regs, from, first));
@@ -129,18 +182,16 @@ impl Product {
             for (lane, element, place) in self.c.iter() {
                 let (lane, row) = (first + lane, element as Reg);
                 let (i, j) = (place / n, place % n);
-                let (a, b) = (&a[i * k..][..k], &b[j * k..][..k]);
-                let blocks = k / BLOCK;
                 let scales = scales.as_ref().map(|[a, b]| (&a[i * blocks..][..blocks], &b[j * blocks..][..blocks]));
                 let c = regs.r32[(operands.c + row) as usize][lane];
-                regs.r32[(operands.dst + row) as usize][lane] = self.one(a, b, scales, c, rounding);
+                f(lane, row, Terms { a: &a[i * k..][..k], b: &b[j * k..][..k], scales, c });
             }
         }
-        Ok(())
     }
 
     /// One element of D.
-    fn one(&self, a: &[f64], b: &[f64], scales: Option<(&[f64], &[f64])>, c: u32, rounding: MmaRounding) -> u32 {
+    fn one(&self, terms: &Terms<'_>, rounding: MmaRounding) -> u32 {
+        let Terms { a, b, scales, c } = *terms;
         let products = a.iter().zip(b).map(|(a, b)| a * b);
         if self.a.of == MmaType::I8 {
             // Exact in f64, then modulo 2^32.

@@ -374,14 +374,10 @@ impl<const W: usize> Wave<W> {
                     by_class!(class, lanes::partner(regs, (offset, width), dst, a, n, mask))
                 }
                 Instr::Transpose { dst, a } => lanes::transpose(regs, dst, a, mask),
-                Instr::Product { dst, a, b, c, product } => {
-                    let operands = Operands { dst, factors: [a, b], c, scales: [0; 2] };
-                    cx.program.products[product as usize].run(regs, &operands, cx.mma, mask)
-                }
-                Instr::ScaledProduct { dst, a, b, c, a_scale, b_scale, product } => {
-                    let operands = Operands { dst, factors: [a, b], c, scales: [a_scale, b_scale] };
-                    cx.program.products[product as usize].run(regs, &operands, cx.mma, mask)
-                }
+                Instr::Product { .. } | Instr::ScaledProduct { .. } => match Operands::of(&code[pc as usize]) {
+                    Some((operands, n)) => cx.program.products[n as usize].run(regs, &operands, cx.mma, mask),
+                    None => Ok(()),
+                },
                 Instr::Agree { a, class, workgroup } => {
                     let what = "value of `assume_uniform`";
                     let agreed = match class {

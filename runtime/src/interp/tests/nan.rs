@@ -59,3 +59,33 @@ fn inactive_lanes_and_other_operations_are_left_alone() {
     // Lane 0 has −0, whose root is −0.
     assert_eq!((finding.site.location.line, finding.site.lane, finding.count), (line, 1, 3));
 }
+
+/// Row 5 of A is +∞ where the column of B is +∞ and −∞ in turn: their sum is a NaN of D's row 5 alone. Row 6 begins with one.
+#[test]
+fn a_product_that_makes_nans_is_found_on_request() {
+    use lathe_dsl::prelude::*;
+    let mut line = 0;
+    let kernel = lathe_dsl::builder::build("k", Target::GFX950, Launch::linear(1, 64), vec![], |k| {
+        type Tile = Mma<16, 16, 32, f16>;
+        let places = k.places::<Tile, roles::A>();
+        let a: Vec<V<f16>> = places
+            .iter()
+            .map(|p| p.row.eq(5).select(f16::INFINITY, p.row.eq(6).select(f16::NAN, k.constant(f16::ONE))))
+            .collect();
+        let b: Vec<V<f16>> = k
+            .places::<Tile, roles::B>()
+            .iter()
+            .map(|p| (p.row & 1).eq(0).select(f16::ONE, k.constant(f16::NEG_ONE)))
+            .collect();
+        let (a, b): (FragmentA<Tile>, FragmentB<Tile>) = (k.fragment(&a), k.fragment(&b));
+        line = line!() + 1;
+        k.mma(a, b, k.zero_fragment());
+    })
+    .unwrap();
+    let found = |checks| super::run(&kernel, &[], &Options { checks, ..Options::default() }).unwrap().findings;
+    assert!(found(Checks::DEFAULT).is_empty());
+    let findings = found(Checks::ALL);
+    let [finding] = findings.as_slice() else { panic!("{findings:?}") };
+    // Row 5 lies in lanes 16 to 31.
+    assert_eq!((finding.site.location.line, finding.site.lane, finding.count), (line, 16, 16));
+}

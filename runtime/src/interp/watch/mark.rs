@@ -34,6 +34,8 @@ impl Mark {
             | Op::Binary(_, a, _)
             | Op::Fma { a, .. }
             | Op::Butterfly { value: a, .. }
+            | Op::Mma { c: a, .. }
+            | Op::MfmaScaled { c: a, .. }
             | Op::Reduce(_, a) => match kernel.values.get(a.index()) {
                 Some(Type::Scalar(s) | Type::Vector(s, _)) if s.is_float() => Self::Float(*s),
                 _ => Self::Nothing,

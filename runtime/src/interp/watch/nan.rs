@@ -5,6 +5,7 @@ use lathe_dsl::ir::Scalar;
 
 use super::super::error::Unusual;
 use super::super::findings::{Kind, Order};
+use super::super::matrix::Operands;
 use super::super::program::{Instr, Pc, Reg};
 use super::super::rows::Regs;
 use super::super::wave::Context;
@@ -30,6 +31,16 @@ pub(in super::super) fn check<const W: usize>(
     instr: &Instr<W>,
 ) {
     let Mark::Float(scalar) = cx.program.marks[pc as usize] else { return };
+    let report = |cx: &mut Context<'_>, lane: u32| {
+        let order = Order::of(cx.block_number, wave * cx.program.wave() + lane);
+        let site = cx.site(pc, wave, lane);
+        cx.findings.add(pc, Kind::Nan, order, site, Unusual::Nan(NanMade { scalar }));
+    };
+    if let Some((operands, product)) = Operands::of(instr) {
+        let made = cx.program.products[product as usize].made_nans(regs, &operands);
+        (0..W as u32).filter(|lane| made >> lane & 1 == 1).for_each(|lane| report(cx, lane));
+        return;
+    }
     let (dst, operands, n): (Reg, &[Reg], u32) = match instr {
         Instr::Map1 { dst, a, n, .. } => (*dst, &[*a], *n),
         Instr::Map2 { dst, a, b, n, .. } => (*dst, &[*a, *b], *n),
@@ -46,9 +57,7 @@ pub(in super::super) fn check<const W: usize>(
         lanes &= lanes - 1;
         let made = |e: u32| is_nan(dst + e, lane as usize) && !operands.iter().any(|a| is_nan(a + e, lane as usize));
         if (0..n).any(made) {
-            let order = Order::of(cx.block_number, wave * cx.program.wave() + lane);
-            let site = cx.site(pc, wave, lane);
-            cx.findings.add(pc, Kind::Nan, order, site, Unusual::Nan(NanMade { scalar }));
+            report(cx, lane);
         }
     }
 }
