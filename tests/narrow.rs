@@ -1,6 +1,8 @@
 //! Promise: every target's conversions to and from codes of narrow floats give what `Narrow` says, bit for bit: from every f16
 //! and bf16 and many f32, to and from every code, with every scale, saturating or not.
 
+mod pieces;
+
 use lathe_dsl::builder::{Codes, Data, MathFloat, Plain};
 use lathe_dsl::numerics::Rounding;
 use lathe_dsl::prelude::*;
@@ -161,7 +163,12 @@ fn element(key: &Conversion, i: usize) -> u32 {
 }
 
 fn as_f32(key: &Conversion, bits: u32) -> f32 {
-    match key.element {
+    as_f32_of(key.element, bits)
+}
+
+/// The number that the bits of an f32, f16 or bf16 (0, 1, 2) are.
+fn as_f32_of(element: u32, bits: u32) -> f32 {
+    match element {
         0 => f32::from_bits(bits),
         1 => f16::from_bits(bits as u16).to_f64() as f32,
         _ => f32::from_bits(bits << 16),

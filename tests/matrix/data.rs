@@ -24,6 +24,8 @@ pub struct Problem {
     shape: MmaShape,
     types: [MmaType; 2],
     scaled: Option<[u32; 2]>,
+    /// Rows and elements along K of A that count.
+    left: Option<(u32, u32)>,
     pub groups: u32,
     pub a: Vec<u32>,
     pub b: Vec<u32>,
@@ -138,7 +140,12 @@ impl Problem {
         };
         let [a_byte, b_byte] = scaled.unwrap_or_default();
         let (a_scale, b_scale) = (scales(a_byte), scales(b_byte));
-        Self { shape, types: [a, b], scaled, groups, a: packed_a, b: packed_b, c, a_scale, b_scale }
+        Self { shape, types: [a, b], scaled, left: None, groups, a: packed_a, b: packed_b, c, a_scale, b_scale }
+    }
+
+    /// The same, of whose A only so many rows and elements along K count.
+    pub fn within(self, left: Option<(u32, u32)>) -> Self {
+        Self { left, ..self }
     }
 
     /// Operand words of one group: its A and B by rows along K, its C, and the products' scales by block.
@@ -156,7 +163,8 @@ impl Problem {
                     let number = |code| f64::from(Narrow::E8m0.decode(code));
                     number(code(&self.a_scale, row, a_byte)) * number(code(&self.b_scale, col, b_byte))
                 });
-                a * b * scale
+                let counts = self.left.is_none_or(|(rows, depth)| row < rows && i < depth);
+                if counts { a * b * scale } else { 0.0 }
             });
             (terms.collect(), self.c[((group * m + row) * n + col) as usize])
         }

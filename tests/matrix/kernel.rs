@@ -59,11 +59,11 @@ macro_rules! products {
         }
     };
     (@plain $product:ty, $key:ident, $k:ident, $args:ident) => {{
-        let group = group::<$product>($k, &$args);
+        let group = group::<$product>($k, $key, &$args);
         group.store($k, $k.mma(group.a, group.b, group.c));
     }};
     (@scaled $product:ty, $key:ident, $k:ident, $args:ident) => {{
-        let group = group::<$product>($k, &$args);
+        let group = group::<$product>($k, $key, &$args);
         let [a, b] = [$args.a_scale, $args.b_scale].map(|scales| {
             let logical = $k.lanes(64);
             let lane = logical.lane_index();
@@ -75,6 +75,9 @@ macro_rules! products {
 
 /// The case of fp4 by fp4.
 pub const FP4: u32 = 43;
+
+/// Rows of A that are left where [`Products::depth`] says that not all are.
+pub const ROWS: u32 = 11;
 
 /// Words of the buffers, in the order of the arguments.
 pub const LENGTHS: [u64; 6] = [FACTOR_BYTES / 4, FACTOR_BYTES / 4, SUM, 128, 128, SUM];
@@ -88,6 +91,8 @@ build_key! {
         a_byte: u32 = 0, range(0, 3);
         /// Which byte is the scale of B.
         b_byte: u32 = 0, range(0, 3);
+        /// If not 0: only so many elements along K of [`ROWS`] rows of A count.
+        depth: u32 = 0, range(0, 128);
     }
 }
 
@@ -118,14 +123,15 @@ struct Group<'k, P> {
     d: Matrix<'k, lathe_dsl::builder::Buffer<'k, u32, Out>>,
 }
 
-fn group<'k, P: Product>(k: &'k Builder<'k>, args: &ProductsArgs<Dev<'k>>) -> Group<'k, P> {
+fn group<'k, P: Product>(k: &'k Builder<'k>, key: &Products, args: &ProductsArgs<Dev<'k>>) -> Group<'k, P> {
     let MmaShape { m, n, k: depth } = P::SHAPE;
     let lanes = k.fragment_layout::<P, roles::C>().lanes();
     let number = k.thread_id(Axis::X).div_floor(lanes);
     let first = |size: u32| number.to::<Idx>() * size;
+    let a: FragmentA<'k, P> = k.load_fragment(Matrix::new(k, args.a, Storage::RowMajor, first(m * depth), depth));
     Group {
         number,
-        a: k.load_fragment(Matrix::new(k, args.a, Storage::RowMajor, first(m * depth), depth)),
+        a: if key.depth == 0 { a } else { a.within(ROWS, key.depth) },
         b: k.load_fragment(Matrix::new(k, args.b, Storage::ColMajor, first(n * depth), depth)),
         c: k.load_fragment(Matrix::new(k, args.c, Storage::RowMajor, first(m * n), n)),
         d: Matrix::new(k, args.d, Storage::RowMajor, first(m * n), n),

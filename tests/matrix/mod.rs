@@ -41,11 +41,11 @@ fn run(engine: &Engine, key: Products, problem: &Problem) -> Vec<u32> {
 fn keys(target: Target) -> Vec<(Products, u32)> {
     let mut keys = vec![];
     for case in 0..CASES {
-        let key = Products { case, a_byte: case % 4, b_byte: case / 4 % 4 };
+        let key = Products { case, a_byte: case % 4, b_byte: case / 4 % 4, depth: 0 };
         let Some(lanes) = key.lanes(target) else { continue };
         keys.push((key, THREADS / lanes));
         if case == kernel::FP4 {
-            keys.extend((0..4).map(|byte| (Products { case, a_byte: byte, b_byte: 3 - byte }, THREADS / lanes)));
+            keys.extend((0..4).map(|byte| (Products { a_byte: byte, b_byte: 3 - byte, ..key }, THREADS / lanes)));
         }
     }
     keys
@@ -53,7 +53,8 @@ fn keys(target: Target) -> Vec<(Products, u32)> {
 
 fn problem((key, groups): (Products, u32), data: Data, seed: u64) -> Problem {
     let scaled = key.scaled().then_some([key.a_byte, key.b_byte]);
-    Problem::new(key.of(), scaled, groups, data, seed)
+    let left = (key.depth != 0).then_some((kernel::ROWS, key.depth));
+    Problem::new(key.of(), scaled, groups, data, seed).within(left)
 }
 
 /// Runs all products of the engine's target and holds them against the reference.
@@ -80,6 +81,26 @@ fn the_interpreter_multiplies() {
     }
 }
 
+/// Zeros around a part of A, in every format and on every chip, whichever way codes lie in words.
+#[test]
+fn zeros_stand_around_what_is_within() {
+    let check = |engine: &Engine| {
+        for (key, groups) in keys(engine.device.target()) {
+            let deep = key.of().0.k;
+            for depth in [16, 48, 96].into_iter().filter(|depth| *depth < deep) {
+                let key = Products { depth, ..key };
+                let problem = problem((key, groups), Data::Exact, depth.into());
+                let what = format!("{} {:?} {key:?}", engine.device.name(), key.of());
+                problem.check(&run(engine, key, &problem), true, &what);
+            }
+        }
+    };
+    for target in Target::all() {
+        check(&Engine::open(&format!("cpu:{target}"), None).expect("it opens"));
+    }
+    check(&Engine::open("gcn:gfx942", None).expect("it opens"));
+}
+
 /// `cpu` told to round as the chip does, with the chip's own fragments.
 fn as_hopper() -> Engine {
     let options = CpuOptions { mma: MmaRounding::Hopper, ..CpuOptions::default() };
@@ -95,7 +116,7 @@ fn the_interpreter_multiplies_as_sm_90_does() {
 fn the_chips_rounding_is_refused_for_other_fragments() {
     let options = CpuOptions { mma: MmaRounding::Hopper, ..CpuOptions::default() };
     let engine = Engine::new(Cpu::new(Target::GFX950, options), Interpreter);
-    let key = Products { case: 0, a_byte: 0, b_byte: 0 };
+    let key = Products { case: 0, a_byte: 0, b_byte: 0, depth: 0 };
     let compiled = engine.jit.get(&key, Target::GFX950).expect("it compiles");
     let words = |n: u64| DeviceBuffer::from_slice(&engine.device, &vec![0u32; n as usize]).expect("memory");
     let [a, b, c, a_scale, b_scale, d] = LENGTHS.map(words);
@@ -135,7 +156,7 @@ fn the_interpreter_rounds_as_an_h200_did() {
     for line in text.lines().filter(|l| !l.starts_with('#')) {
         let words: Vec<&str> = line.split(' ').collect();
         let number = |i: usize| words[i].parse().expect("a number");
-        let key = Products { case: number(0), a_byte: number(1), b_byte: number(2) };
+        let key = Products { case: number(0), a_byte: number(1), b_byte: number(2), depth: 0 };
         let data = Data::ALL.into_iter().find(|d| format!("{d:?}") == words[3]).expect("a kind of data");
         let groups = THREADS / key.lanes(Target::SM_90).expect("a product of sm_90");
         let problem = problem((key, groups), data, number(4).into());
@@ -171,7 +192,7 @@ fn the_gpu_multiplies_as_the_interpreter_says() {
                 let [cpu, gpu] = [&cpu, &gpu].map(|engine| run(engine, key.0, &problem));
                 outputs += gpu.len();
                 if seed < 3 {
-                    let Products { case, a_byte, b_byte } = key.0;
+                    let Products { case, a_byte, b_byte, .. } = key.0;
                     let _ = writeln!(record, "{case} {a_byte} {b_byte} {data:?} {seed} {:016x}", hash(&gpu));
                 }
                 let differ = cpu.iter().zip(&gpu).position(|(c, g)| c != g);
