@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod dec2;
 pub mod gemm;
 pub mod mla;
 pub mod registry;
