@@ -18,7 +18,7 @@ use crate::devices::{Add, AddArgs, Adder};
 use crate::isolated::LATHE;
 
 /// The stand-in, which cargo builds with this test and leaves beside it.
-static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
+pub static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
     let exe = std::env::current_exe().expect("this test's path");
     exe.with_file_name("liblathe_stand_in_hip.so")
 });

@@ -12,6 +12,7 @@ mod isolated;
 mod matrix;
 mod mla;
 mod narrow;
+mod peers;
 mod planted;
 mod threads;
 

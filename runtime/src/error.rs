@@ -76,6 +76,19 @@ pub enum Error {
         /// The device that it was used on.
         device: String,
     },
+    /// A device does not reach memory of another device or process.
+    #[error("{device} does not reach memory of {owner}: {reason}")]
+    NoPeer {
+        /// The device.
+        device: String,
+        /// Whose memory.
+        owner: String,
+        /// Why not.
+        reason: String,
+    },
+    /// Bytes that are no handle of another process's memory.
+    #[error(transparent)]
+    PeerHandle(#[from] crate::device::PeerHandleError),
     /// A copy between buffers of two lengths.
     #[error("a copy of {from} elements to {to}: both must be the same")]
     CopyLength {

@@ -191,7 +191,7 @@ pub fn gcn(kernel: &Kernel, artifact: &Artifact, args: &[Arg], seed: u64) -> Res
         buffers.push(match param.kind {
             ParamKind::Buffer { elem, .. } => {
                 let bytes = param.kind.buffer_bytes().unwrap_or(0) as usize;
-                elements(elem, memory.read(address, bytes).map_err(located)?)
+                elements(elem, &memory.read(address, bytes).map_err(located)?)
             }
             ParamKind::Scalar(_) => vec![],
         });

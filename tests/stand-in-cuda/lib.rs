@@ -1,17 +1,20 @@
-//! A stand-in for `libcuda.so.1`: as much of the driver API as Lathe's runtime calls, for machines without a GPU. Two devices of
-//! compute capability 9.0, whose only kernels are the ones of this crate's users: `add`, which adds, and `stray`, which faults.
+//! A stand-in for `libcuda.so.1`: as much of the driver API as Lathe's runtime calls, for machines without a GPU. Three devices of
+//! compute capability 9.0, two of which reach each other, and whose only kernels are the ones of this crate's users: `add`, which adds,
+//! `relay`, which copies between peers, and `stray`, which faults.
 //!
 //! It shows that the runtime calls the driver in the right order with the right arguments. It shows nothing about a GPU.
 
 #![allow(non_snake_case)] // The driver's names.
 #![allow(clippy::missing_safety_doc, missing_docs)] // The driver API's manual has them.
 
+mod shared;
 mod state;
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_void};
 use std::sync::Arc;
 
+use shared::{HANDLE_BYTES, Mapping};
 use state::*;
 
 type Code = c_int;
@@ -21,6 +24,27 @@ type Handle = usize;
 fn copy(to: u64, from: u64, bytes: usize) {
     // SAFETY: callers of the driver give ranges that they own until the copy is done, which is what tests are to find out.
     unsafe { std::ptr::copy(from as usize as *const u8, to as usize as *mut u8, bytes) };
+}
+
+/// Sets bytes.
+fn fill(to: u64, value: u8, bytes: usize) {
+    // SAFETY: as for a copy.
+    unsafe { std::ptr::write_bytes(to as usize as *mut u8, value, bytes) };
+}
+
+/// The 8 bytes at an address of device memory.
+fn word(at: u64) -> u64 {
+    // SAFETY: whoever asks has looked whether they are there.
+    unsafe { (at as usize as *const u64).read_unaligned() }
+}
+
+/// `to[i] = from[i] + add`, of words that both are there.
+fn relay(from: u64, to: u64, words: usize, add: u32) {
+    for i in 0..words {
+        let (from, to) = (from as usize as *const u32, to as usize as *mut u32);
+        // SAFETY: whoever asks has looked whether they are there.
+        unsafe { to.add(i).write(from.add(i).read().wrapping_add(add)) };
+    }
 }
 
 /// `y[i] += factor · x[i]`
@@ -47,6 +71,19 @@ thread_local! {
     static CURRENT: Cell<Handle> = const { Cell::new(0) };
 }
 
+/// First device's primary context; those of the others follow.
+const CONTEXTS: Handle = 0x1000;
+
+/// The device of a context, if it is one.
+fn device_of(context: Handle) -> Option<c_int> {
+    context.checked_sub(CONTEXTS).and_then(|d| c_int::try_from(d).ok()).filter(|d| *d < DEVICES)
+}
+
+/// The device of the calling thread's context.
+fn current() -> c_int {
+    device_of(CURRENT.get()).unwrap_or(0)
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn cuInit(flags: c_uint) -> Code {
     if flags == 0 { SUCCESS } else { INVALID_VALUE }
@@ -59,7 +96,7 @@ pub extern "C" fn cuDriverGetVersion(version: *mut c_int) -> Code {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuDeviceGetCount(count: *mut c_int) -> Code {
-    put(count, 2)
+    put(count, DEVICES)
 }
 
 #[unsafe(no_mangle)]
@@ -96,7 +133,7 @@ pub extern "C" fn cuDeviceGetAttribute(value: *mut c_int, attribute: c_int, _dev
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuDevicePrimaryCtxRetain(context: *mut Handle, device: c_int) -> Code {
-    put(context, 0x1000 + device as usize)
+    put(context, CONTEXTS + device as usize)
 }
 
 #[unsafe(no_mangle)]
@@ -118,7 +155,9 @@ pub extern "C" fn cuCtxGetCurrent(context: *mut Handle) -> Code {
 #[unsafe(no_mangle)]
 pub extern "C" fn cuGetErrorName(code: Code, name: *mut *const c_char) -> Code {
     let text = match code {
+        INVALID_VALUE => c"CUDA_ERROR_INVALID_VALUE",
         INVALID_IMAGE => c"CUDA_ERROR_INVALID_IMAGE",
+        INVALID_CONTEXT => c"CUDA_ERROR_INVALID_CONTEXT",
         UNSUPPORTED_PTX_VERSION => c"CUDA_ERROR_UNSUPPORTED_PTX_VERSION",
         ILLEGAL_ADDRESS => c"CUDA_ERROR_ILLEGAL_ADDRESS",
         _ => c"CUDA_ERROR_UNKNOWN",
@@ -135,7 +174,7 @@ pub extern "C" fn cuGetErrorString(_code: Code, text: *mut *const c_char) -> Cod
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemAlloc_v2(address: *mut u64, bytes: usize) -> Code {
-    match state().alloc(bytes) {
+    match state().alloc(current(), bytes) {
         Ok(start) => put(address, start),
         Err(code) => code,
     }
@@ -144,6 +183,74 @@ pub extern "C" fn cuMemAlloc_v2(address: *mut u64, bytes: usize) -> Code {
 #[unsafe(no_mangle)]
 pub extern "C" fn cuMemFree_v2(address: u64) -> Code {
     state().free(address)
+}
+
+/// As the driver's, it is not done when it returns.
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemsetD8_v2(to: u64, value: u8, bytes: usize) -> Code {
+    state().give(DEFAULT, Step::Fill { to, value, bytes })
+}
+
+// Peers
+
+/// Whether there is a way between two devices.
+fn linked(device: c_int, peer: c_int) -> bool {
+    let last = DEVICES - 1;
+    device != peer && device != last && peer != last
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuDeviceCanAccessPeer(can: *mut c_int, device: c_int, peer: c_int) -> Code {
+    if [device, peer].iter().all(|d| (0..DEVICES).contains(d)) {
+        put(can, c_int::from(linked(device, peer)))
+    } else {
+        INVALID_DEVICE
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuCtxEnablePeerAccess(context: Handle, flags: c_uint) -> Code {
+    let Some(peer) = device_of(context).filter(|_| flags == 0) else { return INVALID_VALUE };
+    let own = current();
+    if !linked(own, peer) {
+        PEER_ACCESS_UNSUPPORTED
+    } else if state().peers.insert((own, peer)) {
+        SUCCESS
+    } else {
+        PEER_ACCESS_ALREADY_ENABLED
+    }
+}
+
+/// `CUipcMemHandle`, which is passed by value.
+#[repr(C)]
+pub struct MemHandle([u8; HANDLE_BYTES]);
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuIpcGetMemHandle(handle: *mut MemHandle, address: u64) -> Code {
+    match state().mapping(address) {
+        Some(mapping) => put(handle, MemHandle(mapping.handle())),
+        // Others would see what else lies in the block.
+        None => INVALID_VALUE,
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuIpcOpenMemHandle_v2(address: *mut u64, handle: MemHandle, flags: c_uint) -> Code {
+    if flags != 1 {
+        return INVALID_VALUE;
+    }
+    if Mapping::is_own(&handle.0) {
+        return INVALID_CONTEXT;
+    }
+    match Mapping::open(&handle.0) {
+        Some(mapping) => put(address, state().import(current(), mapping)),
+        None => INVALID_VALUE,
+    }
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn cuIpcCloseMemHandle(address: u64) -> Code {
+    state().close(address)
 }
 
 /// The size is kept in front of the memory.
@@ -551,6 +658,13 @@ pub unsafe extern "C" fn cuLaunchKernel(
         (Some("add"), [x @ .., f0, f1, f2, f3]) if x.len() == 16 => {
             let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| x[at + i]));
             Step::Add { module, x: word(0), y: word(8), factor: f32::from_le_bytes([*f0, *f1, *f2, *f3]) }
+        }
+        (Some("relay"), args) if args.len() == 24 => {
+            let [t0, t1, t2, t3, t4, t5, t6, t7, rest @ ..] = args else { return INVALID_VALUE };
+            let table = u64::from_le_bytes([*t0, *t1, *t2, *t3, *t4, *t5, *t6, *t7]);
+            let word = |i: usize| u32::from_le_bytes(std::array::from_fn(|b| rest[4 * i + b]));
+            let (from, to, add, words) = (word(0), word(1), word(2), word(3));
+            Step::Relay { module, device: current(), table, from, to, add, words }
         }
         _ => return INVALID_VALUE,
     };

@@ -1,20 +1,29 @@
 //! What the stand-in remembers. Work waits in its stream until somebody waits for it, so whoever forgets to wait sees that
 //! nothing was done, or what was freed meanwhile.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+
+use super::shared::{BLOCK, Mapping};
 
 pub const SUCCESS: i32 = 0;
 pub const INVALID_VALUE: i32 = 1;
 pub const OUT_OF_MEMORY: i32 = 2;
+pub const INVALID_DEVICE: i32 = 101;
 pub const INVALID_IMAGE: i32 = 200;
+pub const INVALID_CONTEXT: i32 = 201;
+pub const PEER_ACCESS_UNSUPPORTED: i32 = 217;
 pub const UNSUPPORTED_PTX_VERSION: i32 = 222;
 pub const NOT_READY: i32 = 600;
 pub const ILLEGAL_ADDRESS: i32 = 700;
+pub const PEER_ACCESS_ALREADY_ENABLED: i32 = 704;
 pub const STREAM_CAPTURE_UNSUPPORTED: i32 = 900;
 
 /// Largest allocation.
 const ROOM: usize = 1 << 40;
+
+/// Devices that there are. The last one has no way to the others.
+pub const DEVICES: i32 = 3;
 
 /// One step of a stream's work.
 #[derive(Clone)]
@@ -23,6 +32,10 @@ pub enum Step {
     Copy { to: u64, from: u64, bytes: usize },
     /// `y[i] += factor · x[i]`, for all of `y`, by the code of a module.
     Add { module: usize, x: u64, y: u64, factor: f32 },
+    /// Bytes set to a value.
+    Fill { to: u64, value: u8, bytes: usize },
+    /// `to[i] = from[i] + add`, for words where entries of a table of addresses point, by the code of a module, on a device.
+    Relay { module: usize, device: i32, table: u64, from: u32, to: u32, add: u32, words: u32 },
     /// A store to an address that nobody has.
     Stray,
     /// An event is passed.
@@ -50,6 +63,27 @@ pub struct Event {
     pub time: f32,
 }
 
+/// An allocation.
+pub struct Block {
+    pub device: i32,
+    pub bytes: usize,
+    pub pages: Pages,
+}
+
+/// Where its bytes are.
+pub enum Pages {
+    /// In words, whose first the alignment may leave out.
+    Heap {
+        _words: Box<[u64]>,
+    },
+    Mapped(Mapping),
+    /// Memory of another process.
+    Imported {
+        _mapping: Mapping,
+        opened: u32,
+    },
+}
+
 /// The default stream's number: the null handle.
 pub const DEFAULT: usize = 0;
 
@@ -61,8 +95,10 @@ pub struct State {
     clock: f32,
     pub streams: BTreeMap<usize, Stream>,
     pub events: BTreeMap<usize, Event>,
-    /// Device memory, in words of 8 bytes, by address, with its size in bytes.
-    memory: BTreeMap<u64, (Box<[u64]>, usize)>,
+    /// Device memory by address.
+    memory: BTreeMap<u64, Block>,
+    /// Which device reaches which other one's memory.
+    pub peers: BTreeSet<(i32, i32)>,
     pub captured: BTreeMap<usize, Vec<Step>>,
     pub graphs: BTreeMap<usize, Arc<Vec<Step>>>,
     /// Modules that are loaded.
@@ -88,25 +124,91 @@ impl State {
         self.last
     }
 
-    pub fn alloc(&mut self, bytes: usize) -> Result<u64, i32> {
+    pub fn alloc(&mut self, device: i32, bytes: usize) -> Result<u64, i32> {
         if bytes > ROOM {
             return Err(OUT_OF_MEMORY);
         }
-        // 256 bytes more, for the alignment. Nobody may rely on zeros.
+        // As the driver: what is of blocks has them to itself.
+        if bytes > 0 && bytes.is_multiple_of(BLOCK) {
+            let mapping = Mapping::new(bytes).ok_or(OUT_OF_MEMORY)?;
+            let address = mapping.address();
+            // Nobody may rely on zeros.
+            super::fill(address, 0xff, bytes);
+            self.memory.insert(address, Block { device, bytes, pages: Pages::Mapped(mapping) });
+            return Ok(address);
+        }
+        // 256 bytes more, for the alignment. As above.
         let words = vec![u64::MAX; bytes.div_ceil(8) + 32].into_boxed_slice();
         let address = (words.as_ptr().addr() as u64).next_multiple_of(256);
-        self.memory.insert(address, (words, bytes));
+        self.memory.insert(address, Block { device, bytes, pages: Pages::Heap { _words: words } });
         Ok(address)
     }
 
     /// Frees memory; it must have been allocated.
     pub fn free(&mut self, address: u64) -> i32 {
-        self.memory.remove(&address).map_or(INVALID_VALUE, |_| SUCCESS)
+        match self.memory.get(&address) {
+            None | Some(Block { pages: Pages::Imported { .. }, .. }) => INVALID_VALUE,
+            Some(_) => self.memory.remove(&address).map_or(INVALID_VALUE, |_| SUCCESS),
+        }
+    }
+
+    /// What other processes can map.
+    pub fn mapping(&self, address: u64) -> Option<&Mapping> {
+        match &self.memory.get(&address)?.pages {
+            Pages::Mapped(mapping) => Some(mapping),
+            _ => None,
+        }
+    }
+
+    /// Another process's memory, opened once more.
+    pub fn import(&mut self, device: i32, mapping: Mapping) -> u64 {
+        let (origin, bytes) = (mapping.origin, mapping.bytes);
+        for (address, block) in &mut self.memory {
+            if let Pages::Imported { _mapping, opened } = &mut block.pages
+                && _mapping.origin == origin
+            {
+                *opened += 1;
+                return *address;
+            }
+        }
+        let address = mapping.address();
+        self.memory.insert(address, Block { device, bytes, pages: Pages::Imported { _mapping: mapping, opened: 1 } });
+        address
+    }
+
+    pub fn close(&mut self, address: u64) -> i32 {
+        match self.memory.get_mut(&address).map(|block| &mut block.pages) {
+            // It would be gone under what is still to run.
+            _ if self.streams.values().any(|s| !s.waiting.is_empty()) => std::process::abort(),
+            Some(Pages::Imported { opened: 1, .. }) => self.memory.remove(&address).map_or(INVALID_VALUE, |_| SUCCESS),
+            Some(Pages::Imported { opened, .. }) => {
+                *opened -= 1;
+                SUCCESS
+            }
+            _ => INVALID_VALUE,
+        }
     }
 
     /// Bytes of the allocation at `address`.
     fn extent(&self, address: u64) -> Option<usize> {
-        self.memory.get(&address).map(|(_, bytes)| *bytes)
+        self.memory.get(&address).map(|block| block.bytes)
+    }
+
+    /// Whether a device reaches so many bytes.
+    fn reaches(&self, device: i32, address: u64, bytes: usize) -> bool {
+        let Some((start, block)) = self.memory.range(..=address).next_back() else { return false };
+        let fits = (address - start) as usize + bytes <= block.bytes;
+        fits && (block.device == device || self.peers.contains(&(device, block.device)))
+    }
+
+    /// What a relay copies between; `None` where the device does not reach it.
+    fn relayed(&self, device: i32, table: u64, from: u32, to: u32, words: u32) -> Option<(u64, u64)> {
+        let entry = |i: u32| {
+            let at = table + 8 * u64::from(i);
+            let address = self.reaches(device, at, 8).then(|| super::word(at))?;
+            self.reaches(device, address, 4 * words as usize).then_some(address)
+        };
+        Some((entry(from)?, entry(to)?))
     }
 
     /// Gives a stream a step, or notes it in the stream's capture.
@@ -152,6 +254,19 @@ impl State {
                     }
                     _ => ILLEGAL_ADDRESS,
                 },
+                Step::Fill { to, value, bytes } => {
+                    super::fill(*to, *value, *bytes);
+                    SUCCESS
+                }
+                Step::Relay { module, device, table, from, to, add, words } => {
+                    match self.relayed(*device, *table, *from, *to, *words) {
+                        Some((from, to)) if self.modules.contains_key(module) => {
+                            super::relay(from, to, *words as usize, *add);
+                            SUCCESS
+                        }
+                        _ => ILLEGAL_ADDRESS,
+                    }
+                }
                 Step::Stray => ILLEGAL_ADDRESS,
                 Step::Record(event) => {
                     self.clock += 0.25;

@@ -11,7 +11,7 @@ const LIMIT: u64 = 64 << 20;
 const THERE: [&str; 8] =
     ["libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so", "libgcc_s.so", "libstdc++.so", "ld-linux"];
 /// Tests that use a GPU where there is one.
-const TESTS: [&str; 23] = [
+const TESTS: [&str; 30] = [
     "cuda::mla_combine_keeps_its_bounds",
     "cuda::mla_combine_splits_keeps_its_bounds",
     "cuda::mla_uv_keeps_its_bounds",
@@ -34,6 +34,13 @@ const TESTS: [&str; 23] = [
     "matrix::the_gpu_multiplies_as_the_interpreter_says",
     "matrix::relayout::sums_become_factors",
     "matrix::ptxas_takes_every_product",
+    "peers::a_handle_is_for_other_processes_of_the_same_driver",
+    "peers::a_region_is_reached_through_a_table_both_ways",
+    "peers::a_region_stays_for_as_long_as_it_is_open",
+    "peers::another_process_loads_and_stores",
+    "peers::gpus_that_do_not_reach_each_other_are_named",
+    "peers::messages_of_running_kernels_arrive_whole_and_in_order",
+    "peers::values_of_every_width_arrive_at_a_gpu",
     "narrow::conversions_on_an_nvidia_gpu_are_what_narrow_says",
 ];
 

@@ -1,12 +1,13 @@
 //! Device `cpu`: interprets Kernel IR on the host and checks it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, TryReserveError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use lathe_dsl::Target;
 use lathe_dsl::ir::ParamKind;
 
+use super::driver::Sharing;
 use super::{Device, DeviceId, LaunchReport, wrong_code};
 use crate::error::Error;
 use crate::interp::{self, ArgValue, GlobalBuffer};
@@ -21,31 +22,77 @@ pub struct Cpu {
     id: DeviceId,
     target: Target,
     options: CpuOptions,
-    memory: Mutex<Memory>,
+    memory: Arc<Mutex<Memory>>,
 }
 
-/// Allocations by address, each with the number of its owners.
-type Memory = BTreeMap<u64, (Arc<GlobalBuffer>, u32)>;
+/// Buffers by address, each with the number of its owners.
+type Buffers = BTreeMap<u64, (Arc<GlobalBuffer>, u32)>;
+
+/// What a device's kernels reach.
+#[derive(Default)]
+pub(super) struct Memory {
+    own: Buffers,
+    /// What was opened here, by its own device too.
+    pub regions: Buffers,
+}
+
+impl Memory {
+    /// The buffer that covers `bytes` at `address`, and where in it they begin.
+    fn find(&self, address: u64, bytes: u64) -> Option<(Arc<GlobalBuffer>, usize)> {
+        [&self.own, &self.regions].into_iter().find_map(|buffers| {
+            let (start, (buffer, _)) = buffers.range(..=address).next_back()?;
+            let end = address.checked_add(bytes)?;
+            (end <= *start + buffer.len() as u64).then(|| (buffer.clone(), (address - start) as usize))
+        })
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Arc<GlobalBuffer>> {
+        self.own.values().chain(self.regions.values()).map(|(buffer, _)| buffer)
+    }
+}
+
+pub(super) fn lock(memory: &Mutex<Memory>) -> MutexGuard<'_, Memory> {
+    memory.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl Cpu {
     /// A device with no memory in use.
     pub fn new(target: Target, options: CpuOptions) -> Self {
-        Self { id: DeviceId::unique(), target, options, memory: Mutex::default() }
+        Self { id: DeviceId::unique(), target, options, memory: Arc::default() }
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.memory)
     }
 
-    /// The allocation that covers `bytes` at `address`, and where in it they begin.
+    /// What [`Sharing`] opens regions in.
+    pub(super) fn shared(&self) -> &Arc<Mutex<Memory>> {
+        &self.memory
+    }
+
+    /// A buffer of so many bytes, for which the host must have room.
+    pub(super) fn buffer(
+        &self,
+        bytes: u64,
+        make: impl FnOnce(usize) -> Result<GlobalBuffer, TryReserveError>,
+    ) -> Result<GlobalBuffer, Error> {
+        let full = || Error::OutOfMemory { device: self.name(), bytes };
+        let len = usize::try_from(bytes).ok().filter(|n| *n <= 1 << 40).ok_or_else(full)?;
+        make(len).map_err(|_| full())
+    }
+
     fn find(&self, address: u64, bytes: u64) -> Result<(Arc<GlobalBuffer>, usize), Error> {
-        let memory = self.memory();
-        let found = memory.range(..=address).next_back().filter(|(start, (buffer, _))| {
-            address.checked_add(bytes).is_some_and(|end| end <= **start + buffer.len() as u64)
-        });
-        match found {
-            Some((start, (buffer, _))) => Ok((buffer.clone(), (address - start) as usize)),
-            None => Err(Error::BadAddress { device: self.name(), address, bytes }),
+        let bad = || Error::BadAddress { device: self.name(), address, bytes };
+        self.memory().find(address, bytes).ok_or_else(bad)
+    }
+}
+
+/// One owner fewer; without any the buffer is gone.
+pub(super) fn release(buffers: &mut Buffers, address: u64) {
+    if let Some((_, owners)) = buffers.get_mut(&address) {
+        *owners -= 1;
+        if *owners == 0 {
+            buffers.remove(&address);
         }
     }
 }
@@ -64,27 +111,19 @@ impl Device for Cpu {
     }
 
     fn alloc(&self, bytes: u64) -> Result<u64, Error> {
-        let full = || Error::OutOfMemory { device: self.name(), bytes };
-        let len = usize::try_from(bytes).ok().filter(|n| *n <= 1 << 40).ok_or_else(full)?;
-        let buffer = GlobalBuffer::try_uninit(len).map_err(|_| full())?;
+        let buffer = self.buffer(bytes, GlobalBuffer::try_uninit)?;
         let address = buffer.address();
-        self.memory().insert(address, (Arc::new(buffer), 1));
+        self.memory().own.insert(address, (Arc::new(buffer), 1));
         Ok(address)
     }
 
     fn free(&self, address: u64) {
-        let mut memory = self.memory();
-        if let Some((_, owners)) = memory.get_mut(&address) {
-            *owners -= 1;
-            if *owners == 0 {
-                memory.remove(&address);
-            }
-        }
+        release(&mut self.memory().own, address);
     }
 
     fn retain(&self, address: u64) -> Option<u64> {
         let mut memory = self.memory();
-        let (start, (buffer, owners)) = memory.range_mut(..=address).next_back()?;
+        let (start, (buffer, owners)) = memory.own.range_mut(..=address).next_back()?;
         if address - start > buffer.len() as u64 {
             return None;
         }
@@ -140,12 +179,16 @@ impl Device for Cpu {
             })
             .collect();
         // Pointers reach whatever is allocated when the launch begins.
-        let live: Vec<Arc<GlobalBuffer>> = self.memory().values().map(|(buffer, _)| buffer.clone()).collect();
+        let live: Vec<Arc<GlobalBuffer>> = self.memory().all().cloned().collect();
         let others: Vec<&GlobalBuffer> = live.iter().map(Arc::as_ref).collect();
         let start = Instant::now();
         let report = interp::launch_among(program, &values, &others, &self.options).map_err(Error::fault)?;
         let time = start.elapsed();
         let findings = report.findings.iter().map(ToString::to_string).collect();
         Ok(LaunchReport { time, findings })
+    }
+
+    fn sharing(&self) -> Option<&dyn Sharing> {
+        Some(self)
     }
 }

@@ -1,10 +1,12 @@
-//! What a driver gives for streams, events, graphs and pinned host memory: implemented once a driver. What is made of it for
-//! users, and what holds for them, is in [`stream`](super::Stream), [`graph`](super::Graph) and [`pinned`](super::Pinned).
+//! What a driver gives for streams, events, graphs, pinned host memory and memory that devices share: implemented once a driver.
+//! What is made of it for users, and what holds for them, is in [`stream`](super::Stream), [`graph`](super::Graph),
+//! [`pinned`](super::Pinned) and [`peer`](super::PeerRegion).
 
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::peer::{PeerHandle, PeerRegion};
 use crate::error::Error;
 use crate::jit::Compiled;
 use crate::launch::ArgBlock;
@@ -167,3 +169,30 @@ pub trait Recorder: Send + Sync {
 
 /// A finished recording; it keeps the code of its kernels loaded.
 pub trait Recording: Any + Send + Sync {}
+
+/// A device whose memory other devices reach, and that reaches theirs.
+pub trait Sharing: Send + Sync {
+    /// New memory of `bytes` zeros that other devices can open.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], or what the driver says.
+    fn region(&self, bytes: u64) -> Result<Arc<dyn PeerRegion>, Error>;
+
+    /// Memory of another process, which made the handle.
+    ///
+    /// # Errors
+    /// [`Error::NoPeer`], or what the driver says.
+    fn import(&self, handle: &PeerHandle) -> Result<Arc<dyn PeerRegion>, Error>;
+
+    /// Makes a region reachable, one of this device's own included. The caller keeps the region for longer than what this gives.
+    ///
+    /// # Errors
+    /// [`Error::NoPeer`], or what the driver says.
+    fn open(&self, region: &dyn PeerRegion) -> Result<Box<dyn Opened>, Error>;
+}
+
+/// A region that a device reaches. Dropped, it waits for what the device's queues were given before.
+pub trait Opened: Send + Sync {
+    /// Where it begins there.
+    fn address(&self) -> u64;
+}

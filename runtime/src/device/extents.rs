@@ -17,6 +17,11 @@ impl Extents {
         self.0.insert(address, Extent { bytes, owners: 1 });
     }
 
+    /// One more owner of what begins at `address`, which is known from now on.
+    pub(super) fn open(&mut self, address: u64, bytes: u64) {
+        self.0.entry(address).or_insert(Extent { bytes, owners: 0 }).owners += 1;
+    }
+
     /// Address of the allocation that covers the range.
     pub(super) fn covering(&self, address: u64, bytes: u64) -> Option<u64> {
         let (start, extent) = self.0.range(..=address).next_back()?;
@@ -72,6 +77,9 @@ mod tests {
         assert!(extents.release(0x100));
         assert_eq!(extents.covering(0x100, 1), None);
         assert!(!extents.release(0x100), "an unknown address is nobody's");
+        extents.open(0x500, 2);
+        extents.open(0x500, 2);
+        assert!(!extents.release(0x500) && extents.covering(0x500, 2).is_some() && extents.release(0x500));
         extents.insert(0x400, 1);
         assert_eq!(extents.take().collect::<Vec<_>>(), [0x400]);
         assert_eq!(extents.take().count(), 0);

@@ -1,11 +1,12 @@
 //! Device `gcn`: executes the linked AMD code object itself, instruction by instruction.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use lathe_dsl::Target;
 use lathe_dsl::ir::{Kernel, Location, OpNumber};
 
+use super::driver::Sharing;
 use super::extents::Extents;
 use super::{Device, DeviceId, LaunchReport, wrong_code};
 use crate::error::Error;
@@ -18,7 +19,7 @@ pub struct Gcn {
     id: DeviceId,
     target: Target,
     options: Options,
-    memory: Mutex<Memory>,
+    memory: Arc<Mutex<Memory>>,
     owners: Mutex<Extents>,
 }
 
@@ -40,12 +41,16 @@ impl LocatedError {
     }
 }
 
+pub(super) fn lock(memory: &Mutex<Memory>) -> MutexGuard<'_, Memory> {
+    memory.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Gcn {
     /// A device with no memory in use. Waves and workgroups are interleaved by `seed`; without one, in order.
     pub fn new(target: Target, seed: Option<u64>) -> Self {
         // The executor takes 0 for "in order", which is a seed like any other here.
         let options = Options { seed: seed.map_or(0, |s| s.wrapping_add(1).max(1)), ..Options::default() };
-        Self { id: DeviceId::unique(), target, options, memory: Mutex::default(), owners: Mutex::default() }
+        Self { id: DeviceId::unique(), target, options, memory: Arc::default(), owners: Mutex::default() }
     }
 
     fn owners(&self) -> MutexGuard<'_, Extents> {
@@ -53,7 +58,12 @@ impl Gcn {
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.memory)
+    }
+
+    /// What [`Sharing`] opens regions in.
+    pub(super) fn shared(&self) -> &Arc<Mutex<Memory>> {
+        &self.memory
     }
 }
 
@@ -95,9 +105,9 @@ impl Device for Gcn {
     }
 
     fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), Error> {
-        let bad = |_| Error::BadAddress { device: self.name(), address, bytes: bytes.len() as u64 };
-        bytes.copy_from_slice(self.memory().read(address, bytes.len()).map_err(bad)?);
-        Ok(())
+        let n = bytes.len() as u64;
+        let bad = |_| Error::BadAddress { device: self.name(), address, bytes: n };
+        self.memory().read_into(address, bytes).map_err(bad)
     }
 
     fn launch(&self, compiled: &Compiled, args: &ArgBlock) -> Result<LaunchReport, Error> {
@@ -115,5 +125,9 @@ impl Device for Gcn {
         gcn::launch(&object, &artifact.symbol, launch.grid, launch.block, args.bytes(), &mut memory, &self.options)
             .map_err(located)?;
         Ok(LaunchReport { time: start.elapsed(), findings: vec![] })
+    }
+
+    fn sharing(&self) -> Option<&dyn Sharing> {
+        Some(self)
     }
 }

@@ -13,6 +13,7 @@ mod immediate;
 mod inflight;
 mod moving;
 mod occupancy;
+mod peer;
 mod pinned;
 mod stream;
 #[cfg(test)]
@@ -33,6 +34,7 @@ pub use graph::Graph;
 #[cfg(feature = "hip")]
 pub use hip::Hip;
 pub use occupancy::{LoadedResources, Occupancy};
+pub use peer::{OpenRegion, PeerHandle, PeerHandleError, PeerRegion, PeerTable};
 pub use pinned::{Pinned, Transfer};
 pub use stream::{Event, Stream};
 
@@ -128,6 +130,11 @@ pub trait Device: Send + Sync {
 
     /// Its driver, if it takes work that it does later. Without one its streams do everything at once, by the calls above.
     fn asynchronous(&self) -> Option<&dyn driver::Asynchronous> {
+        None
+    }
+
+    /// How it shares memory with other devices, if it does.
+    fn sharing(&self) -> Option<&dyn driver::Sharing> {
         None
     }
 }

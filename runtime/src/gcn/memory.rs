@@ -1,6 +1,8 @@
-//! Device memory: a set of allocations. Any other address is an error.
+//! Device memory: a set of allocations, some of which several devices share. Any other address is an error.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::gcn::error::{ErrorKind, GcnError};
 
@@ -15,10 +17,86 @@ pub(crate) const KERNARG_ADDRESS: u64 = 0x0000_1A00_0000_0000;
 /// Where the code object is mapped.
 const CODE_ADDRESS: u64 = 0x0000_2B00_0000_0000;
 
-struct Allocation {
+/// Addresses of what devices share: one process has each of them once.
+const FIRST_SHARED_ADDRESS: u64 = 0x0000_3C00_0000_0000;
+
+struct Contents {
     data: Vec<u8>,
     /// Undefined bits of each byte.
     undefined: Vec<u8>,
+}
+
+impl Contents {
+    fn new(bytes: usize, value: u8, undefined: u8) -> Result<Self, GcnError> {
+        let filled = |value: u8| {
+            let mut v = Vec::new();
+            v.try_reserve_exact(bytes).map_err(|_| ErrorKind::OutOfMemory(bytes))?;
+            v.resize(bytes, value);
+            Ok::<_, ErrorKind>(v)
+        };
+        Ok(Self { data: filled(value)?, undefined: filled(undefined)? })
+    }
+
+    /// Content of what nobody has written to. Not zero: a kernel that relies on zeroed memory should not get it by luck.
+    fn unwritten(bytes: usize) -> Result<Self, GcnError> {
+        Self::new(bytes, 0xA5, 0xFF)
+    }
+}
+
+/// An allocation that several [`Memory`]s can have, at an address that nothing else in the process has. Each access of an
+/// instruction to it, atomic or not, happens at once for all of them.
+pub struct Shared {
+    address: u64,
+    bytes: usize,
+    contents: Mutex<Contents>,
+}
+
+impl Shared {
+    /// `bytes` zeros.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutOfMemory`] if the host has not so much memory.
+    pub fn zeroed(bytes: usize) -> Result<Arc<Self>, GcnError> {
+        Ok(Self::with(bytes, Contents::new(bytes, 0, 0)?))
+    }
+
+    /// `bytes` that are undefined until they are written.
+    ///
+    /// # Errors
+    /// As [`Shared::zeroed`].
+    pub fn undefined(bytes: usize) -> Result<Arc<Self>, GcnError> {
+        Ok(Self::with(bytes, Contents::unwritten(bytes)?))
+    }
+
+    fn with(bytes: usize, contents: Contents) -> Arc<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(FIRST_SHARED_ADDRESS);
+        let address = NEXT.fetch_add((bytes as u64 + GUARD).next_multiple_of(GUARD), Ordering::Relaxed);
+        Arc::new(Self { address, bytes, contents: Mutex::new(contents) })
+    }
+
+    /// Device address, the same on every device; a multiple of 256.
+    pub fn address(&self) -> u64 {
+        self.address
+    }
+
+    fn contents(&self) -> MutexGuard<'_, Contents> {
+        self.contents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+enum Allocation {
+    Own(Contents),
+    /// With the number of times that it was opened.
+    Shared(Arc<Shared>, u32),
+}
+
+impl Allocation {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Own(contents) => contents.data.len(),
+            Self::Shared(shared, _) => shared.bytes,
+        }
+    }
 }
 
 /// Global memory of one `gcn` device.
@@ -54,28 +132,48 @@ impl Memory {
     /// [`ErrorKind::OutOfMemory`] if the host has not so much memory.
     pub fn try_alloc(&mut self, bytes: usize) -> Result<u64, GcnError> {
         let address = if self.next == 0 { FIRST_ADDRESS } else { self.next };
-        let filled = |value: u8| {
-            let mut v = Vec::new();
-            v.try_reserve_exact(bytes).map_err(|_| ErrorKind::OutOfMemory(bytes))?;
-            v.resize(bytes, value);
-            Ok::<_, ErrorKind>(v)
-        };
-        // Not zero: a kernel that relies on zeroed memory should not get it by luck.
-        let allocation = Allocation { data: filled(0xA5)?, undefined: filled(0xFF)? };
+        let allocation = Allocation::Own(Contents::unwritten(bytes)?);
         self.next = (address + bytes as u64 + GUARD).next_multiple_of(ALIGNMENT);
         self.allocations.insert(address, allocation);
         Ok(address)
     }
 
-    /// Frees an allocation.
+    /// Frees an allocation of [`Memory::alloc`].
     ///
     /// # Errors
     /// If `address` is not the start of one.
     pub fn free(&mut self, address: u64) -> Result<(), GcnError> {
-        match self.allocations.remove(&address) {
-            Some(_) => Ok(()),
-            None => Err(self.outside("free", address, 0).into()),
+        match self.allocations.get(&address) {
+            Some(Allocation::Own(_)) => {
+                self.allocations.remove(&address);
+                Ok(())
+            }
+            _ => Err(self.outside("free", address, 0).into()),
         }
+    }
+
+    /// Makes a shared allocation part of this memory, until it is [closed](Memory::close) as often as it was opened.
+    pub fn open(&mut self, shared: &Arc<Shared>) {
+        let new = || Allocation::Shared(shared.clone(), 0);
+        // No other allocation has its address.
+        if let Allocation::Shared(_, opened) = self.allocations.entry(shared.address).or_insert_with(new) {
+            *opened += 1;
+        }
+    }
+
+    /// Undoes one [`Memory::open`].
+    ///
+    /// # Errors
+    /// If no shared allocation that was opened here starts at `address`.
+    pub fn close(&mut self, address: u64) -> Result<(), GcnError> {
+        let Some(Allocation::Shared(_, opened)) = self.allocations.get_mut(&address) else {
+            return Err(self.outside("close", address, 0).into());
+        };
+        *opened -= 1;
+        if *opened == 0 {
+            self.allocations.remove(&address);
+        }
+        Ok(())
     }
 
     /// Writes from the host; the bytes are defined afterwards.
@@ -83,9 +181,10 @@ impl Memory {
     /// # Errors
     /// If the range is not within one allocation.
     pub fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), GcnError> {
-        let (data, undefined) = self.slices_mut("store", address, bytes.len())?;
-        data.copy_from_slice(bytes);
-        undefined.fill(0);
+        self.change("store", address, bytes.len(), |data, undefined| {
+            data.copy_from_slice(bytes);
+            undefined.fill(0);
+        })?;
         Ok(())
     }
 
@@ -93,8 +192,16 @@ impl Memory {
     ///
     /// # Errors
     /// If the range is not within one allocation.
-    pub fn read(&self, address: u64, bytes: usize) -> Result<&[u8], GcnError> {
-        Ok(self.slices("load", address, bytes)?.0)
+    pub fn read(&self, address: u64, bytes: usize) -> Result<Vec<u8>, GcnError> {
+        Ok(self.look("load", address, bytes, |data, _| data.to_vec())?)
+    }
+
+    /// As [`Memory::read`], into `bytes`.
+    ///
+    /// # Errors
+    /// As [`Memory::read`].
+    pub fn read_into(&self, address: u64, bytes: &mut [u8]) -> Result<(), GcnError> {
+        Ok(self.look("load", address, bytes.len(), |data, _| bytes.copy_from_slice(data))?)
     }
 
     /// Number of bytes in a range of which at least one bit was never written.
@@ -102,19 +209,20 @@ impl Memory {
     /// # Errors
     /// If the range is not within one allocation.
     pub fn undefined_bytes(&self, address: u64, bytes: usize) -> Result<usize, GcnError> {
-        Ok(self.slices("load", address, bytes)?.1.iter().filter(|u| **u != 0).count())
+        Ok(self.look("load", address, bytes, |_, undefined| undefined.iter().filter(|u| **u != 0).count())?)
     }
 
+    /// Start of the allocation that holds a range, and where the range begins in it.
     fn containing(&self, address: u64, bytes: usize) -> Option<(u64, usize)> {
         let (start, a) = self.allocations.range(..=address).next_back()?;
         let offset = usize::try_from(address - start).ok()?;
-        (offset.checked_add(bytes)? <= a.data.len()).then_some((*start, offset))
+        (offset.checked_add(bytes)? <= a.bytes()).then_some((*start, offset))
     }
 
     fn outside(&self, what: &'static str, address: u64, bytes: usize) -> ErrorKind {
         let hint = match self.allocations.range(..=address).next_back() {
             Some((start, a)) => {
-                let size = a.data.len() as u64;
+                let size = a.bytes() as u64;
                 let past = i128::from(address) - i128::from(start + size);
                 let place = if past >= 0 { format!("{past} bytes past") } else { format!("{} bytes before", -past) };
                 format!(" ({place} the end of the {size} bytes at {start:#x})")
@@ -124,25 +232,40 @@ impl Memory {
         ErrorKind::OutsideAllocations { what, address, size: bytes as u32, hint }
     }
 
-    pub(crate) fn slices(&self, what: &'static str, address: u64, bytes: usize) -> Result<(&[u8], &[u8]), ErrorKind> {
-        let Some((start, offset)) = self.containing(address, bytes) else {
+    /// What `f` makes of a range's bytes and their undefined bits.
+    fn look<T>(
+        &self,
+        what: &'static str,
+        address: u64,
+        bytes: usize,
+        f: impl FnOnce(&[u8], &[u8]) -> T,
+    ) -> Result<T, ErrorKind> {
+        let Some((start, at)) = self.containing(address, bytes) else {
             return Err(self.outside(what, address, bytes));
         };
-        let a = &self.allocations[&start];
-        Ok((&a.data[offset..offset + bytes], &a.undefined[offset..offset + bytes]))
+        let f = |c: &Contents| f(&c.data[at..at + bytes], &c.undefined[at..at + bytes]);
+        Ok(match &self.allocations[&start] {
+            Allocation::Own(contents) => f(contents),
+            Allocation::Shared(shared, _) => f(&shared.contents()),
+        })
     }
 
-    pub(crate) fn slices_mut(
+    /// As [`Memory::look`], with leave to change them.
+    fn change<T>(
         &mut self,
         what: &'static str,
         address: u64,
         bytes: usize,
-    ) -> Result<(&mut [u8], &mut [u8]), ErrorKind> {
-        let Some((start, offset)) = self.containing(address, bytes) else {
+        f: impl FnOnce(&mut [u8], &mut [u8]) -> T,
+    ) -> Result<T, ErrorKind> {
+        let Some((start, at)) = self.containing(address, bytes) else {
             return Err(self.outside(what, address, bytes));
         };
-        let a = self.allocations.get_mut(&start).expect("`containing` found it");
-        Ok((&mut a.data[offset..offset + bytes], &mut a.undefined[offset..offset + bytes]))
+        let f = |c: &mut Contents| f(&mut c.data[at..at + bytes], &mut c.undefined[at..at + bytes]);
+        Ok(match self.allocations.get_mut(&start).expect("`containing` found it") {
+            Allocation::Own(contents) => f(contents),
+            Allocation::Shared(shared, _) => f(&mut shared.contents()),
+        })
     }
 }
 
@@ -168,34 +291,40 @@ impl<'m> Space<'m> {
         address.wrapping_sub(CODE_ADDRESS)
     }
 
-    /// Bytes and their undefined bits (none where the second slice is empty).
-    pub(crate) fn load(&self, address: u64, bytes: usize) -> Result<(&[u8], &[u8]), ErrorKind> {
+    /// What `f` makes of bytes and their undefined bits (none where the second slice is empty).
+    pub(crate) fn load<T>(
+        &self,
+        address: u64,
+        bytes: usize,
+        f: impl FnOnce(&[u8], &[u8]) -> T,
+    ) -> Result<T, ErrorKind> {
         if let Some(offset) = within(address, KERNARG_ADDRESS) {
             let size = self.kernarg.len() as u64;
             return match self.kernarg.get(offset as usize..).and_then(|k| k.get(..bytes)) {
-                Some(k) => Ok((k, &[])),
+                Some(k) => Ok(f(k, &[])),
                 None => Err(ErrorKind::KernargOverRead { offset, bytes: bytes as u32, size }),
             };
         }
         if let Some(offset) = within(address, CODE_ADDRESS)
             && let Some(c) = self.image.get(offset as usize..).and_then(|c| c.get(..bytes))
         {
-            return Ok((c, &[]));
+            return Ok(f(c, &[]));
         }
-        self.memory.slices("load", address, bytes)
+        self.memory.look("load", address, bytes, f)
     }
 
-    /// Bytes and undefined bits to write to.
-    pub(crate) fn store(
+    /// As [`Space::load`], with leave to change both.
+    pub(crate) fn store<T>(
         &mut self,
         what: &'static str,
         address: u64,
         bytes: usize,
-    ) -> Result<(&mut [u8], &mut [u8]), ErrorKind> {
+        f: impl FnOnce(&mut [u8], &mut [u8]) -> T,
+    ) -> Result<T, ErrorKind> {
         if within(address, KERNARG_ADDRESS).is_some() || within(address, CODE_ADDRESS).is_some() {
             return Err(ErrorKind::ReadOnly { address, size: bytes as u32 });
         }
-        self.memory.slices_mut(what, address, bytes)
+        self.memory.change(what, address, bytes, f)
     }
 }
 
@@ -231,13 +360,40 @@ mod tests {
     }
 
     #[test]
+    fn what_is_shared_is_one_for_all_who_opened_it() {
+        let (mut m, mut n) = (Memory::default(), Memory::default());
+        let shared = Shared::zeroed(16).unwrap();
+        let at = shared.address();
+        assert!(m.read(at, 1).is_err(), "not opened");
+        m.open(&shared);
+        m.open(&shared);
+        n.open(&shared);
+        assert_eq!((m.read(at, 16).unwrap(), m.undefined_bytes(at, 16).unwrap()), (vec![0; 16], 0));
+        m.write(at + 4, &[7; 2]).unwrap();
+        assert_eq!(n.read(at + 3, 4).unwrap(), [0, 7, 7, 0]);
+        assert!(n.free(at).is_err(), "it is not this memory's own");
+        n.close(at).unwrap();
+        assert!(n.read(at, 1).is_err() && n.close(at).is_err());
+        m.close(at).unwrap();
+        assert!(m.read(at, 1).is_ok(), "opened twice");
+        m.close(at).unwrap();
+        assert!(m.read(at, 1).is_err());
+        assert_eq!(Arc::strong_count(&shared), 1);
+        let other = Shared::undefined(3).unwrap();
+        assert!(other.address() >= at + 16 + GUARD && other.address().is_multiple_of(ALIGNMENT));
+        m.open(&other);
+        assert_eq!(m.undefined_bytes(other.address(), 3).unwrap(), 3);
+        assert!(m.read(other.address(), 4).is_err());
+    }
+
+    #[test]
     fn arguments_are_bounded_and_read_only() {
         let mut m = Memory::default();
         let args = [1u8; 28];
         let mut s = Space::new(&mut m, &args, &[]);
-        assert!(s.load(KERNARG_ADDRESS + 24, 4).is_ok());
-        let over = s.load(KERNARG_ADDRESS + 24, 8).unwrap_err();
+        assert!(s.load(KERNARG_ADDRESS + 24, 4, |_, _| ()).is_ok());
+        let over = s.load(KERNARG_ADDRESS + 24, 8, |_, _| ()).unwrap_err();
         assert_eq!(over, ErrorKind::KernargOverRead { offset: 24, bytes: 8, size: 28 });
-        assert!(matches!(s.store("store", KERNARG_ADDRESS, 4), Err(ErrorKind::ReadOnly { .. })));
+        assert!(matches!(s.store("store", KERNARG_ADDRESS, 4, |_, _| ()), Err(ErrorKind::ReadOnly { .. })));
     }
 }

@@ -36,7 +36,7 @@ pub mod trace;
 mod wait;
 
 pub use error::{Counter, ErrorKind, GcnError, Race, Result, Sink, Site};
-pub use memory::Memory;
+pub use memory::{Memory, Shared};
 pub use object::{Argument, CodeObject, Kernel, KernelMetadata};
 pub use run::{Options, Stats, launch};
 pub use wait::WaitCounts;

@@ -44,13 +44,21 @@ impl GlobalBuffer {
         Self { written: Some(atomics(len.div_ceil(32))), ..Self::zeroed(len) }
     }
 
+    /// Like [`Self::zeroed`], for lengths that come from outside.
+    ///
+    /// # Errors
+    /// The host has no room.
+    pub fn try_zeroed(len: usize) -> Result<Self, TryReserveError> {
+        let words = try_atomics(len.div_ceil(4))?;
+        Ok(Self { address: addresses(len), words, len, written: None, wide: Mutex::new(()) })
+    }
+
     /// Like [`Self::uninit`], for lengths that come from outside.
     ///
     /// # Errors
     /// The host has no room.
     pub fn try_uninit(len: usize) -> Result<Self, TryReserveError> {
-        let (words, written) = (try_atomics(len.div_ceil(4))?, try_atomics(len.div_ceil(32))?);
-        Ok(Self { address: addresses(len), words, len, written: Some(written), wide: Mutex::new(()) })
+        Ok(Self { written: Some(try_atomics(len.div_ceil(32))?), ..Self::try_zeroed(len)? })
     }
 
     /// A buffer with this content.

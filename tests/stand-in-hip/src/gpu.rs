@@ -1,13 +1,13 @@
 //! One GPU: its memory, its code, and streams that do their work when somebody waits.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
 use hip_sys::hiprt::hipError_t::{self, *};
 use hip_sys::hiprt::hipEventDisableTiming;
 use lathe_dsl::Target;
-use lathe_runtime::gcn::{self, CodeObject, ErrorKind, Memory, Options};
+use lathe_runtime::gcn::{self, CodeObject, ErrorKind, Memory, Options, Shared};
 
 use crate::Done;
 
@@ -48,6 +48,11 @@ pub enum Step {
         from: Place,
         bytes: usize,
     },
+    Fill {
+        to: u64,
+        value: u8,
+        bytes: usize,
+    },
     Record {
         event: Handle,
     },
@@ -70,6 +75,12 @@ pub struct Gpu {
     /// `None` for a chip that the executor does not know.
     target: Option<Target>,
     memory: Memory,
+    /// Its own memory that other GPUs can reach, with its size.
+    shared: BTreeMap<u64, (Arc<Shared>, usize)>,
+    /// GPUs whose memory it reaches.
+    pub peers: BTreeSet<usize>,
+    /// What it has of other processes.
+    imported: BTreeSet<u64>,
     /// What each stream has not done yet, with tickets that count up through all streams.
     streams: BTreeMap<Handle, VecDeque<(u64, Step)>>,
     events: HashMap<Handle, Event>,
@@ -88,6 +99,9 @@ impl Gpu {
             number: number as u64,
             target: gcn::targets().find(|t| t.chip().name == chip),
             memory: Memory::default(),
+            shared: BTreeMap::new(),
+            peers: BTreeSet::new(),
+            imported: BTreeSet::new(),
             streams: BTreeMap::from([(Handle::DEFAULT_STREAM, VecDeque::new())]),
             events: HashMap::new(),
             modules: HashMap::new(),
@@ -110,6 +124,54 @@ impl Gpu {
     pub fn alloc(&mut self, bytes: usize) -> Done<u64> {
         self.sound()?;
         self.memory.try_alloc(bytes).map_err(|_| hipErrorOutOfMemory)
+    }
+
+    /// Memory that other GPUs can reach.
+    pub fn alloc_shared(&mut self, bytes: usize) -> Done<Arc<Shared>> {
+        self.sound()?;
+        let shared = Shared::undefined(bytes).map_err(|_| hipErrorOutOfMemory)?;
+        self.memory.open(&shared);
+        self.shared.insert(shared.address(), (shared.clone(), bytes));
+        Ok(shared)
+    }
+
+    pub fn shared(&self) -> Vec<Arc<Shared>> {
+        self.shared.values().map(|(shared, _)| shared.clone()).collect()
+    }
+
+    /// Bytes of memory that others can reach.
+    pub fn shared_bytes(&self, address: u64) -> Done<usize> {
+        self.shared.get(&address).map(|(_, bytes)| *bytes).ok_or(hipErrorInvalidValue)
+    }
+
+    /// Another GPU's memory.
+    pub fn reach(&mut self, shared: &Arc<Shared>) {
+        self.memory.open(shared);
+    }
+
+    /// Memory that was another's, or its own.
+    pub fn lose(&mut self, address: u64) -> Done {
+        self.memory.close(address).map_err(|_| hipErrorInvalidValue)
+    }
+
+    /// Takes it from what others can reach; whether it was there.
+    pub fn unshare(&mut self, address: u64) -> bool {
+        self.shared.remove(&address).is_some()
+    }
+
+    /// Memory that stands for another process's: words that count from 0.
+    pub fn import(&mut self, bytes: usize) -> Done<u64> {
+        self.sound()?;
+        let shared = Shared::zeroed(bytes).map_err(|_| hipErrorOutOfMemory)?;
+        self.memory.open(&shared);
+        let words: Vec<u8> = (0..bytes.div_ceil(4) as u32).flat_map(u32::to_le_bytes).collect();
+        self.memory.write(shared.address(), &words[..bytes]).map_err(|_| hipErrorUnknown)?;
+        self.imported.insert(shared.address());
+        Ok(shared.address())
+    }
+
+    pub fn close(&mut self, address: u64) -> Done {
+        if self.imported.remove(&address) { self.lose(address) } else { Err(hipErrorInvalidValue) }
     }
 
     /// At once, whatever streams still want to do with it.
@@ -267,6 +329,9 @@ impl Gpu {
                 Ok(())
             }
             Step::Copy { to, from, bytes } => self.copy(to, from, bytes),
+            Step::Fill { to, value, bytes } => {
+                self.memory.write(to, &vec![value; bytes]).map_err(|_| hipErrorIllegalAddress)
+            }
             Step::Launch { object, symbol, grid, block, kernarg } => {
                 let options = Options::default();
                 gcn::launch(&object, &symbol, grid, block, &kernarg, &mut self.memory, &options).map(|_| ()).map_err(
@@ -286,7 +351,7 @@ impl Gpu {
     fn copy(&mut self, to: Place, from: Place, bytes: usize) -> Done {
         let gone = |_| hipErrorIllegalAddress;
         let data = match from {
-            Place::Device(address) => self.memory.read(address, bytes).map_err(gone)?.to_vec(),
+            Place::Device(address) => self.memory.read(address, bytes).map_err(gone)?,
             Place::Host(address) => {
                 let from = std::ptr::with_exposed_provenance::<u8>(address as usize);
                 // SAFETY: whoever asked for the copy keeps the memory until it is done.

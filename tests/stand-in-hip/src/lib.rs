@@ -19,8 +19,8 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use hip_sys::hiprt::hipError_t::{self, *};
 use hip_sys::hiprt::{
-    hipDevice_t, hipDeviceAttribute_t, hipEvent_t, hipFunction_attribute, hipFunction_t, hipMemcpyKind, hipModule_t,
-    hipStream_t,
+    hipDevice_t, hipDeviceAttribute_t, hipEvent_t, hipFunction_attribute, hipFunction_t, hipIpcMemHandle_t,
+    hipMemcpyKind, hipModule_t, hipStream_t,
 };
 use lathe_runtime::gcn::CodeObject;
 
@@ -171,7 +171,7 @@ pub extern "C" fn hipSetDevice(device: c_int) -> hipError_t {
 }
 
 /// Errors that this library returns, as AMD's names and describes them.
-const ERRORS: [(hipError_t, &CStr, &CStr); 14] = [
+const ERRORS: [(hipError_t, &CStr, &CStr); 16] = [
     (hipSuccess, c"hipSuccess", c"no error"),
     (hipErrorInvalidValue, c"hipErrorInvalidValue", c"invalid argument"),
     (hipErrorOutOfMemory, c"hipErrorOutOfMemory", c"out of memory"),
@@ -184,6 +184,12 @@ const ERRORS: [(hipError_t, &CStr, &CStr); 14] = [
     (hipErrorNotFound, c"hipErrorNotFound", c"named symbol not found"),
     (hipErrorNotReady, c"hipErrorNotReady", c"device not ready"),
     (hipErrorIllegalAddress, c"hipErrorIllegalAddress", c"an illegal memory access was encountered"),
+    (
+        hipErrorPeerAccessUnsupported,
+        c"hipErrorPeerAccessUnsupported",
+        c"peer access is not supported between these two devices",
+    ),
+    (hipErrorPeerAccessAlreadyEnabled, c"hipErrorPeerAccessAlreadyEnabled", c"peer access is already enabled"),
     (hipErrorLaunchFailure, c"hipErrorLaunchFailure", c"unspecified launch failure"),
     (hipErrorUnknown, c"hipErrorUnknown", c"unknown error"),
 ];
@@ -209,7 +215,110 @@ pub extern "C" fn hipMalloc(start: *mut *mut c_void, bytes: usize) -> hipError_t
 
 #[unsafe(no_mangle)]
 pub extern "C" fn hipFree(start: *mut c_void) -> hipError_t {
-    code(current().free(start.addr() as u64))
+    let address = start.addr() as u64;
+    let own = CURRENT.get();
+    if !current().unshare(address) {
+        return code(current().free(address));
+    }
+    let reaches = |n: usize| n == own || gpu(n).is_ok_and(|g| g.peers.contains(&own));
+    code((0..GPUS.len()).filter(|n| reaches(*n)).try_for_each(|n| gpu(n)?.lose(address)))
+}
+
+/// Kinds of memory that other GPUs see stores to at once: fine-grained, and uncached.
+const SEEN_BY_OTHERS: [c_uint; 2] = [1, 3];
+
+#[unsafe(no_mangle)]
+pub extern "C" fn hipExtMallocWithFlags(start: *mut *mut c_void, bytes: usize, flags: c_uint) -> hipError_t {
+    let own = CURRENT.get();
+    let allocate = || {
+        if !SEEN_BY_OTHERS.contains(&flags) {
+            return Err(hipErrorInvalidValue);
+        }
+        let shared = current().alloc_shared(bytes)?;
+        for n in 0..GPUS.len() {
+            let mut other = gpu(n)?;
+            if other.peers.contains(&own) {
+                other.reach(&shared);
+            }
+        }
+        give(start, std::ptr::without_provenance_mut(shared.address() as usize))
+    };
+    code(allocate())
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn hipMemset(start: *mut c_void, value: c_int, bytes: usize) -> hipError_t {
+    let to = start.addr() as u64;
+    let mut gpu = current();
+    code(
+        gpu.check(&Place::Device(to), bytes)
+            .and_then(|()| gpu.give(of(std::ptr::null_mut::<c_void>()), Step::Fill { to, value: value as u8, bytes })),
+    )
+}
+
+/// The GPUs from this one on have no way to others.
+const APART: usize = 3;
+
+fn linked(device: usize, peer: usize) -> bool {
+    device != peer && device.max(peer) < APART
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn hipDeviceCanAccessPeer(can: *mut c_int, device: c_int, peer: c_int) -> hipError_t {
+    code(number(device).and_then(|device| give(can, c_int::from(linked(device, number(peer)?)))))
+}
+
+/// From then on, a GPU reaches all that the other one has of the kinds that are [`SEEN_BY_OTHERS`], and gets.
+#[unsafe(no_mangle)]
+pub extern "C" fn hipDeviceEnablePeerAccess(peer: c_int, flags: c_uint) -> hipError_t {
+    let enable = || {
+        let (own, peer) = (CURRENT.get(), number(peer)?);
+        if flags != 0 {
+            return Err(hipErrorInvalidValue);
+        }
+        if !linked(own, peer) {
+            return Err(hipErrorPeerAccessUnsupported);
+        }
+        let theirs = gpu(peer)?.shared();
+        let mut gpu = current();
+        if !gpu.peers.insert(peer) {
+            return Err(hipErrorPeerAccessAlreadyEnabled);
+        }
+        theirs.iter().for_each(|shared| gpu.reach(shared));
+        Ok(())
+    };
+    code(enable())
+}
+
+/// First bytes of a handle, which process and bytes follow.
+const HANDLE: &[u8; 8] = b"stand-in";
+
+#[unsafe(no_mangle)]
+pub extern "C" fn hipIpcGetMemHandle(handle: *mut hipIpcMemHandle_t, start: *mut c_void) -> hipError_t {
+    code(current().shared_bytes(start.addr() as u64).and_then(|bytes| {
+        let mut text = [0u8; 64];
+        text[..8].copy_from_slice(HANDLE);
+        text[8..12].copy_from_slice(&std::process::id().to_le_bytes());
+        text[12..20].copy_from_slice(&(bytes as u64).to_le_bytes());
+        give(handle, hipIpcMemHandle_t { reserved: text.map(u8::cast_signed) })
+    }))
+}
+
+/// Gives memory of its own in place of the other process's.
+#[unsafe(no_mangle)]
+pub extern "C" fn hipIpcOpenMemHandle(start: *mut *mut c_void, handle: hipIpcMemHandle_t, flags: c_uint) -> hipError_t {
+    let handle = handle.reserved.map(c_char::cast_unsigned);
+    let own = handle[8..12] == std::process::id().to_le_bytes();
+    if flags != 1 || own || &handle[..8] != HANDLE {
+        return hipErrorInvalidValue;
+    }
+    let bytes = u64::from_le_bytes(std::array::from_fn(|i| handle[12 + i])) as usize;
+    code(current().import(bytes).and_then(|address| give(start, std::ptr::without_provenance_mut(address as usize))))
+}
+
+#[unsafe(no_mangle)]
+pub extern "C" fn hipIpcCloseMemHandle(start: *mut c_void) -> hipError_t {
+    code(current().close(start.addr() as u64))
 }
 
 /// Where an allocation of host memory keeps its size.

@@ -48,6 +48,15 @@ impl Context {
         Ok(Arc::new(Self { name, device, handle, driver_version, driver_build, queues, fault }))
     }
 
+    pub(super) fn handle(&self) -> sys::CUcontext {
+        self.handle
+    }
+
+    /// Whether both are one GPU's: what one reaches, the other reaches.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        self.handle == other.handle
+    }
+
     /// Makes it this thread's. Looking first costs less than setting it again.
     pub(super) fn enter(&self) -> Result<(), Error> {
         if matches!(result::ctx::get_current(), Ok(Some(current)) if current == self.handle) {

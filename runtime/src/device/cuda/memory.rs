@@ -16,37 +16,63 @@ use crate::error::Error;
 pub(super) struct Memory {
     pub context: Arc<Context>,
     extents: Mutex<Extents>,
+    /// What is shared with other devices: its own regions, and those that were opened.
+    regions: Mutex<Extents>,
 }
 
 impl Memory {
     pub(super) fn new(context: &Arc<Context>) -> Arc<Self> {
-        Arc::new(Self { context: context.clone(), extents: Mutex::default() })
+        Arc::new(Self { context: context.clone(), extents: Mutex::default(), regions: Mutex::default() })
     }
 
     pub(super) fn extents(&self) -> MutexGuard<'_, Extents> {
         self.extents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An error unless the range lies in one allocation.
+    pub(super) fn regions(&self) -> MutexGuard<'_, Extents> {
+        self.regions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An error unless the range lies in one allocation or region.
     pub(super) fn check(&self, address: u64, bytes: u64) -> Result<(), Error> {
-        match self.extents().covering(address, bytes) {
+        let own = self.extents().covering(address, bytes);
+        match own.or_else(|| self.regions().covering(address, bytes)) {
             Some(_) => Ok(()),
             None => Err(Error::BadAddress { device: self.context.name.clone(), address, bytes }),
         }
     }
 
     pub(super) fn alloc(&self, bytes: u64) -> Result<u64, Error> {
+        let address = self.reserve(bytes, bytes)?;
+        self.extents().insert(address, bytes);
+        Ok(address)
+    }
+
+    /// Memory of `bytes` for others, in `blocks` of so many bytes that hold nothing else. [`Memory::free_region`] gives it back.
+    pub(super) fn alloc_region(&self, bytes: u64, blocks: u64) -> Result<u64, Error> {
+        let size = bytes.max(1).checked_next_multiple_of(blocks).unwrap_or(u64::MAX);
+        let address = self.reserve(size, bytes)?;
+        self.regions().open(address, bytes);
+        Ok(address)
+    }
+
+    /// Nothing has it open any more.
+    pub(super) fn free_region(&self, address: u64) {
+        self.regions().release(address);
+        self.give_back(std::iter::once(address));
+    }
+
+    /// `size` bytes, of which `bytes` were asked for.
+    fn reserve(&self, size: u64, bytes: u64) -> Result<u64, Error> {
         let out_of_memory = || Error::OutOfMemory { device: self.context.name.clone(), bytes };
         self.context.enter()?;
         // No driver gives an empty one; an address is wanted all the same.
-        let size = usize::try_from(bytes.max(1)).map_err(|_| out_of_memory())?;
+        let size = usize::try_from(size.max(1)).map_err(|_| out_of_memory())?;
         // SAFETY: the context is current.
-        let address = unsafe { result::malloc_sync(size) }.map_err(|e| match e.0 {
+        unsafe { result::malloc_sync(size) }.map_err(|e| match e.0 {
             sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY => out_of_memory(),
             _ => self.context.failed("cuMemAlloc")(e),
-        })?;
-        self.extents().insert(address, bytes);
-        Ok(address)
+        })
     }
 
     pub(super) fn free(&self, address: u64) {

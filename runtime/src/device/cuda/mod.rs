@@ -6,6 +6,7 @@ mod context;
 mod graph;
 mod memory;
 mod module;
+mod peer;
 mod ptx;
 mod stream;
 
@@ -15,7 +16,7 @@ use std::time::Instant;
 use cudarc::driver::{result, sys};
 use lathe_dsl::Target;
 
-use super::driver::{Asynchronous, HostMemory, Mark, Queue, Recorder};
+use super::driver::{Asynchronous, HostMemory, Mark, Queue, Recorder, Sharing};
 use super::{Device, DeviceId, LaunchReport, LoadedResources, Occupancy};
 use crate::cache::DiskCache;
 use crate::drivers;
@@ -159,6 +160,10 @@ impl Device for Cuda {
     }
 
     fn asynchronous(&self) -> Option<&dyn Asynchronous> {
+        Some(self)
+    }
+
+    fn sharing(&self) -> Option<&dyn Sharing> {
         Some(self)
     }
 }

@@ -9,7 +9,7 @@ use std::mem::ManuallyDrop;
 use std::path::Path;
 use std::sync::Arc;
 
-use hip_sys::hiprt::{self, hipError_t, hipEvent_t, hipFunction_t, hipModule_t, hipStream_t};
+use hip_sys::hiprt::{self, hipError_t, hipEvent_t, hipFunction_t, hipIpcMemHandle_t, hipModule_t, hipStream_t};
 use libloading::Library;
 
 use crate::drivers::{self, NoDriver};
@@ -81,9 +81,11 @@ functions! {
     hipGetErrorName: (Status) -> *const c_char;
     hipGetErrorString: (Status) -> *const c_char;
     hipMalloc: (*mut *mut c_void, usize);
+    hipExtMallocWithFlags: (*mut *mut c_void, usize, c_uint);
     hipFree: (*mut c_void);
     hipHostMalloc: (*mut *mut c_void, usize, c_uint);
     hipHostFree: (*mut c_void);
+    hipMemset: (*mut c_void, c_int, usize);
     hipMemcpy: (*mut c_void, *const c_void, usize, c_uint);
     hipMemcpyAsync: (*mut c_void, *const c_void, usize, c_uint, hipStream_t);
     hipStreamCreateWithFlags: (*mut hipStream_t, c_uint);
@@ -104,6 +106,11 @@ functions! {
         hipFunction_t, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, hipStream_t, *mut *mut c_void, *mut *mut c_void
     );
     hipModuleOccupancyMaxActiveBlocksPerMultiprocessor: (*mut c_int, hipFunction_t, c_int, usize);
+    hipDeviceCanAccessPeer: (*mut c_int, c_int, c_int);
+    hipDeviceEnablePeerAccess: (c_int, c_uint);
+    hipIpcGetMemHandle: (*mut hipIpcMemHandle_t, *mut c_void);
+    hipIpcOpenMemHandle: (*mut *mut c_void, hipIpcMemHandle_t, c_uint);
+    hipIpcCloseMemHandle: (*mut c_void);
     hipFuncGetAttribute: (*mut c_int, c_uint, hipFunction_t);
 }
 
@@ -139,6 +146,11 @@ impl Api {
         // SAFETY: the flags must be 0, and are.
         unsafe { (api.functions.hipInit)(0) }.result().map_err(|status| failed("hipInit", api.failure(status)))?;
         Ok(api)
+    }
+
+    /// Whether both are one runtime, loaded once or twice.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        std::ptr::fn_addr_eq(self.functions.hipMalloc, other.functions.hipMalloc)
     }
 
     /// What the runtime says about an error: `hipErrorInvalidValue, invalid argument`.

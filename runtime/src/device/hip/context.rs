@@ -32,6 +32,11 @@ impl Context {
         Arc::new(Self { api, name, device, architecture, queues: Mutex::default(), fault: Mutex::default() })
     }
 
+    /// Whether both are one GPU: what one reaches, the other reaches.
+    pub(super) fn is(&self, other: &Self) -> bool {
+        self.device == other.device && self.api.is(&other.api)
+    }
+
     /// The runtime's functions, with this thread's calls going to this device.
     pub(super) fn enter(&self) -> Result<&Functions, Error> {
         let functions = &self.api.functions;

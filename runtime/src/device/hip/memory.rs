@@ -5,8 +5,9 @@
 use std::ffi::c_void;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hip_sys::hiprt::{hipError_t, hipHostMallocPortable, hipMemcpyKind};
+use hip_sys::hiprt::{hipDeviceMallocFinegrained, hipError_t, hipHostMallocPortable, hipMemcpyKind};
 
+use super::api::{Functions, Status};
 use super::context::Context;
 use crate::device::driver::HostMemory;
 use crate::device::extents::Extents;
@@ -17,46 +18,82 @@ pub(super) fn pointer(address: u64) -> *mut c_void {
     std::ptr::without_provenance_mut(address as usize)
 }
 
+/// `hipDeviceMallocUncached`, which newer versions of HIP have.
+const MALLOC_UNCACHED: u32 = 3;
+
 /// What a device has allocated.
 pub(super) struct Memory {
     pub context: Arc<Context>,
     extents: Mutex<Extents>,
+    /// What is shared with other devices: its own regions, and those that were opened.
+    regions: Mutex<Extents>,
 }
 
 impl Memory {
     pub(super) fn new(context: &Arc<Context>) -> Arc<Self> {
-        Arc::new(Self { context: context.clone(), extents: Mutex::default() })
+        Arc::new(Self { context: context.clone(), extents: Mutex::default(), regions: Mutex::default() })
     }
 
     pub(super) fn extents(&self) -> MutexGuard<'_, Extents> {
         self.extents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An error unless the range lies in one allocation.
+    pub(super) fn regions(&self) -> MutexGuard<'_, Extents> {
+        self.regions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// An error unless the range lies in one allocation or region.
     pub(super) fn check(&self, address: u64, bytes: u64) -> Result<(), Error> {
-        match self.extents().covering(address, bytes) {
+        let own = self.extents().covering(address, bytes);
+        match own.or_else(|| self.regions().covering(address, bytes)) {
             Some(_) => Ok(()),
             None => Err(Error::BadAddress { device: self.context.name.clone(), address, bytes }),
         }
     }
 
     pub(super) fn alloc(&self, bytes: u64) -> Result<u64, Error> {
+        let address = self.reserve(bytes, "hipMalloc", |functions, start, size| {
+            // SAFETY: writes one pointer through a valid one.
+            unsafe { (functions.hipMalloc)(start, size) }
+        })?;
+        self.extents().insert(address, bytes);
+        Ok(address)
+    }
+
+    /// Memory of `bytes` for others, which kernels see others' stores to while they run. [`Memory::free_region`] gives it back.
+    pub(super) fn alloc_region(&self, bytes: u64) -> Result<u64, Error> {
+        let address = self.reserve(bytes, "hipExtMallocWithFlags", |functions, start, size| {
+            // SAFETY: writes one pointer through a valid one.
+            let with = |flags| unsafe { (functions.hipExtMallocWithFlags)(start, size, flags) };
+            let uncached = with(MALLOC_UNCACHED);
+            // Versions that do not know it have fine-grained memory.
+            if uncached.is(hipError_t::hipErrorInvalidValue) { with(hipDeviceMallocFinegrained) } else { uncached }
+        })?;
+        self.regions().open(address, bytes);
+        Ok(address)
+    }
+
+    /// Nothing has it open any more.
+    pub(super) fn free_region(&self, address: u64) {
+        self.regions().release(address);
+        self.give_back(std::iter::once(address));
+    }
+
+    fn reserve(
+        &self,
+        bytes: u64,
+        call: &'static str,
+        allocate: impl FnOnce(&Functions, *mut *mut c_void, usize) -> Status,
+    ) -> Result<u64, Error> {
         let out_of_memory = || Error::OutOfMemory { device: self.context.name.clone(), bytes };
         // The runtime gives null for an empty one; an address is wanted all the same.
         let size = usize::try_from(bytes.max(1)).map_err(|_| out_of_memory())?;
         let functions = self.context.enter()?;
         let mut start = std::ptr::null_mut();
-        // SAFETY: writes one pointer through a valid one.
-        unsafe { (functions.hipMalloc)(&raw mut start, size) }.result().map_err(|status| {
-            if status.is(hipError_t::hipErrorOutOfMemory) {
-                out_of_memory()
-            } else {
-                self.context.failed("hipMalloc")(status)
-            }
+        allocate(functions, &raw mut start, size).result().map_err(|status| {
+            if status.is(hipError_t::hipErrorOutOfMemory) { out_of_memory() } else { self.context.failed(call)(status) }
         })?;
-        let address = start.addr() as u64;
-        self.extents().insert(address, bytes);
-        Ok(address)
+        Ok(start.addr() as u64)
     }
 
     pub(super) fn free(&self, address: u64) {

@@ -6,6 +6,7 @@ mod context;
 mod graph;
 mod memory;
 mod module;
+mod peer;
 mod stream;
 
 use std::path::Path;
@@ -14,7 +15,7 @@ use std::time::Instant;
 
 use lathe_dsl::Target;
 
-use super::driver::{Asynchronous, HostMemory, Mark, Queue, Recorder};
+use super::driver::{Asynchronous, HostMemory, Mark, Queue, Recorder, Sharing};
 use super::{Device, DeviceId, LaunchReport, LoadedResources, Occupancy};
 use crate::drivers;
 use crate::error::Error;
@@ -146,6 +147,10 @@ impl Device for Hip {
     }
 
     fn asynchronous(&self) -> Option<&dyn Asynchronous> {
+        Some(self)
+    }
+
+    fn sharing(&self) -> Option<&dyn Sharing> {
         Some(self)
     }
 }

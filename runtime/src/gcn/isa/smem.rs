@@ -94,7 +94,7 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> 
         let base = base.defined(|| "the base address".into(), Sink::Address)?;
         let start = base.wrapping_add_signed(offset) & aligned as u64;
         // One check for the whole range, so that the message shows all of it.
-        cx.space.load(start, size as usize * words.len())?;
+        cx.space.load(start, size as usize * words.len(), |_, _| ())?;
         for (i, word) in words.iter_mut().enumerate() {
             *word = load(cx, start + 4 * i as u64, size)?;
         }
@@ -114,7 +114,6 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> 
 }
 
 fn load(cx: &Context<'_, '_>, address: u64, bytes: u32) -> Result<(u32, u32), ErrorKind> {
-    let (v, u) = cx.space.load(address, bytes as usize)?;
     let join = |b: &[u8]| b.iter().rev().fold(0, |w, b| w << 8 | u32::from(*b));
-    Ok((join(v), join(u)))
+    cx.space.load(address, bytes as usize, |v, u| (join(v), join(u)))
 }

@@ -229,16 +229,12 @@ fn load_word(
 ) -> Result<Option<Word>, ErrorKind> {
     let n = size as usize;
     Ok(Some(match place {
-        Place::Memory(address) => {
-            let (v, u) = cx.space.load(address, n)?;
-            (word(v), word(u))
-        }
+        Place::Memory(address) => cx.space.load(address, n, |v, u| (word(v), word(u)))?,
         Place::Buffer { base, offset, limit } => {
             if offset + u64::from(size) > limit {
                 return Ok(None);
             }
-            let (v, u) = cx.space.load(base.wrapping_add(offset), n)?;
-            (word(v), word(u))
+            cx.space.load(base.wrapping_add(offset), n, |v, u| (word(v), word(u)))?
         }
         Place::Lds(address) => {
             let own = cx.wave.outstanding;
@@ -293,13 +289,14 @@ fn store_word(
             return Ok(());
         }
     };
-    let (data, shadow) = cx.space.store("store", address, n)?;
-    if u != 0 {
-        return Err(undefined());
-    }
-    data.copy_from_slice(&v.to_le_bytes()[..n]);
-    shadow.fill(0);
-    Ok(())
+    cx.space.store("store", address, n, |data, shadow| {
+        if u != 0 {
+            return Err(undefined());
+        }
+        data.copy_from_slice(&v.to_le_bytes()[..n]);
+        shadow.fill(0);
+        Ok(())
+    })?
 }
 
 /// Reads `count` registers of a data operand.
@@ -483,12 +480,13 @@ fn atomic_word(
     if !address.is_multiple_of(u64::from(bytes)) {
         return Err(ErrorKind::Unsupported(format!("misaligned atomic at {address:#x}")));
     }
-    let (bytes, shadow) = cx.space.store("atomic", address, n)?;
-    let join = |b: &[u8]| b.iter().rev().fold(0u64, |w, b| w << 8 | u64::from(*b));
-    let (v, u) = (join(bytes), join(shadow));
-    bytes.copy_from_slice(&f(v).to_le_bytes()[..n]);
-    shadow.fill(if spoils(u) { 0xFF } else { 0 });
-    Ok((v, u))
+    cx.space.store("atomic", address, n, |bytes, shadow| {
+        let join = |b: &[u8]| b.iter().rev().fold(0u64, |w, b| w << 8 | u64::from(*b));
+        let (v, u) = (join(bytes), join(shadow));
+        bytes.copy_from_slice(&f(v).to_le_bytes()[..n]);
+        shadow.fill(if spoils(u) { 0xFF } else { 0 });
+        (v, u)
+    })
 }
 
 /// Checks for lanes of one DS store that contradict each other (see [`Lds::lane_conflict`]).
