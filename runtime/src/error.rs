@@ -89,6 +89,40 @@ pub enum Error {
     /// Bytes that are no handle of another process's memory.
     #[error(transparent)]
     PeerHandle(#[from] crate::device::PeerHandleError),
+    /// A launch for a rank that the group has not.
+    #[error("rank {rank} of a group of {ranks}")]
+    NoRank {
+        /// What was given.
+        rank: usize,
+        /// Ranks there are.
+        ranks: usize,
+    },
+    /// A group of devices that cannot run together.
+    #[error("a group runs on devices of one kind, not on {devices}")]
+    MixedGroup {
+        /// Their names.
+        devices: String,
+    },
+    /// Workgroups that are to wait for each other and of which some can only begin when others have ended.
+    #[error("`{kernel}` has {blocks} workgroups that must be on {device} at once, which has room for {resident}")]
+    NotCoResident {
+        /// Kernel name.
+        kernel: String,
+        /// The device.
+        device: String,
+        /// Workgroups, of all ranks on the device.
+        blocks: u64,
+        /// How many run at once when nothing else does.
+        resident: u64,
+    },
+    /// What a rank of a group did wrong.
+    #[error("rank {rank}: {error}")]
+    Rank {
+        /// Its number in the group.
+        rank: usize,
+        /// What went wrong.
+        error: Box<Error>,
+    },
     /// A copy between buffers of two lengths.
     #[error("a copy of {from} elements to {to}: both must be the same")]
     CopyLength {

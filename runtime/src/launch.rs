@@ -48,6 +48,17 @@ impl Compiled {
         stream.launch(self, &block)
     }
 
+    /// The checked argument block of a launch on `device`.
+    pub(crate) fn packed<K: lathe_dsl::Kernel>(
+        &self,
+        device: DeviceId,
+        args: &<K::Args as Arguments<K>>::On<Host<'_>>,
+    ) -> Result<Box<ArgBlock>, Error> {
+        let mut block = Box::new(ArgBlock { bytes: [0; MAX_BYTES], len: 0 });
+        self.pack::<K>(device, args, &mut block)?;
+        Ok(block)
+    }
+
     fn pack<K: lathe_dsl::Kernel>(
         &self,
         device: DeviceId,

@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, TryReserveError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lathe_dsl::Target;
-use lathe_dsl::ir::ParamKind;
+use lathe_dsl::ir::{Param, ParamKind};
 
 use super::driver::Sharing;
+use super::group::{Blamed, Rank};
 use super::{Device, DeviceId, LaunchReport, wrong_code};
 use crate::error::Error;
-use crate::interp::{self, ArgValue, GlobalBuffer};
+use crate::interp::{self, ArgValue, GlobalBuffer, GroupError, Launch, Program};
 use crate::jit::{Code, Compiled};
 use crate::launch::ArgBlock;
 
@@ -142,6 +143,56 @@ impl Device for Cpu {
     }
 
     fn launch(&self, compiled: &Compiled, args: &ArgBlock) -> Result<LaunchReport, Error> {
+        let resolved = self.resolve(compiled, args)?;
+        let (values, others) = (resolved.values(), resolved.others());
+        let start = Instant::now();
+        let report = interp::launch_among(resolved.program, &values, &others, &self.options).map_err(Error::fault)?;
+        Ok(told(&report, start.elapsed()))
+    }
+
+    fn sharing(&self) -> Option<&dyn Sharing> {
+        Some(self)
+    }
+}
+
+/// A launch's arguments, found in the device's memory.
+struct Resolved<'c> {
+    program: &'c Program,
+    values: Vec<Value>,
+    /// Pointers reach whatever is allocated when the launch begins.
+    live: Vec<Arc<GlobalBuffer>>,
+}
+
+enum Value {
+    Buffer(Arc<GlobalBuffer>),
+    Scalar(u64),
+}
+
+impl Value {
+    fn as_arg(&self) -> ArgValue<'_> {
+        match self {
+            Self::Buffer(buffer) => ArgValue::Buffer(buffer),
+            Self::Scalar(bits) => ArgValue::Scalar(*bits),
+        }
+    }
+}
+
+impl Resolved<'_> {
+    fn values(&self) -> Vec<ArgValue<'_>> {
+        self.values.iter().map(Value::as_arg).collect()
+    }
+
+    fn others(&self) -> Vec<&GlobalBuffer> {
+        self.live.iter().map(Arc::as_ref).collect()
+    }
+}
+
+fn told(report: &interp::Report, time: Duration) -> LaunchReport {
+    LaunchReport { time, findings: report.findings.iter().map(ToString::to_string).collect() }
+}
+
+impl Cpu {
+    fn resolve<'c>(&self, compiled: &'c Compiled, args: &ArgBlock) -> Result<Resolved<'c>, Error> {
         let kernel = compiled.kernel();
         let wrong = |made_for: String| wrong_code(compiled, made_for, self.name());
         let Code::Program(program) = compiled.code() else { return Err(wrong(compiled.target().to_string())) };
@@ -156,39 +207,43 @@ impl Device for Cpu {
             }
             u64::from_le_bytes(bytes)
         };
-        let mut buffers = vec![];
-        for (param, at) in kernel.params.iter().zip(&offsets) {
+        let value = |(param, at): (&Param, &u32)| {
             let value = word(*at, param.kind.abi_bytes());
-            if let ParamKind::Buffer { .. } = param.kind {
-                let bytes = param.kind.buffer_bytes().unwrap_or(0);
-                match self.find(value, bytes)? {
-                    (buffer, 0) => buffers.push(buffer),
-                    // A launch argument is a whole buffer.
-                    _ => return Err(Error::BadAddress { device: self.name(), address: value, bytes }),
-                }
+            let ParamKind::Buffer { .. } = param.kind else { return Ok(Value::Scalar(value)) };
+            let bytes = param.kind.buffer_bytes().unwrap_or(0);
+            match self.find(value, bytes)? {
+                (buffer, 0) => Ok(Value::Buffer(buffer)),
+                // A launch argument is a whole buffer.
+                _ => Err(Error::BadAddress { device: self.name(), address: value, bytes }),
             }
-        }
-        let mut next = buffers.iter();
-        let values: Vec<ArgValue<'_>> = kernel
-            .params
-            .iter()
-            .zip(&offsets)
-            .map(|(param, at)| match (param.kind, param.kind.abi_bytes()) {
-                (ParamKind::Buffer { .. }, _) => next.next().map_or(ArgValue::Scalar(0), |b| ArgValue::Buffer(b)),
-                (ParamKind::Scalar(_), size) => ArgValue::Scalar(word(*at, size)),
-            })
-            .collect();
-        // Pointers reach whatever is allocated when the launch begins.
-        let live: Vec<Arc<GlobalBuffer>> = self.memory().all().cloned().collect();
-        let others: Vec<&GlobalBuffer> = live.iter().map(Arc::as_ref).collect();
-        let start = Instant::now();
-        let report = interp::launch_among(program, &values, &others, &self.options).map_err(Error::fault)?;
-        let time = start.elapsed();
-        let findings = report.findings.iter().map(ToString::to_string).collect();
-        Ok(LaunchReport { time, findings })
+        };
+        let values = kernel.params.iter().zip(&offsets).map(value).collect::<Result<_, _>>()?;
+        let live = self.memory().all().cloned().collect();
+        Ok(Resolved { program, values, live })
     }
+}
 
-    fn sharing(&self) -> Option<&dyn Sharing> {
-        Some(self)
+/// Runs the launches of a group whose ranks are on `devices`, as the first one's options say.
+pub(super) fn together(devices: &[&Cpu], ranks: &[Rank], seed: Option<u64>) -> Result<Vec<Vec<LaunchReport>>, Blamed> {
+    let mut resolved = vec![];
+    for (number, (device, rank)) in devices.iter().zip(ranks).enumerate() {
+        let launches = rank.launches.iter().map(|(compiled, args)| device.resolve(compiled, args));
+        resolved.push(launches.collect::<Result<Vec<_>, _>>().map_err(|error| (number, error))?);
     }
+    let mut arguments = vec![];
+    for rank in &resolved {
+        arguments.push(rank.iter().map(|r| (r.values(), r.others())).collect::<Vec<_>>());
+    }
+    let mut launches = vec![];
+    for (rank, arguments) in resolved.iter().zip(&arguments) {
+        let launch = rank.iter().zip(arguments).map(|(r, (args, others))| Launch { program: r.program, args, others });
+        launches.push(launch.collect::<Vec<_>>());
+    }
+    let options = devices.first().map_or_else(CpuOptions::default, |device| device.options.clone());
+    let options = CpuOptions { seed: seed.or(options.seed), ..options };
+    let start = Instant::now();
+    let reports = interp::launch_group(&launches, &options)
+        .map_err(|GroupError { rank, error }| (rank, Error::fault(error)))?;
+    let time = start.elapsed();
+    Ok(reports.iter().map(|rank| rank.iter().map(|report| told(report, time)).collect()).collect())
 }

@@ -7,6 +7,7 @@ mod extents;
 #[cfg(feature = "jit")]
 mod gcn;
 mod graph;
+mod group;
 #[cfg(feature = "hip")]
 mod hip;
 mod immediate;
@@ -19,6 +20,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+use std::any::Any;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,6 +33,7 @@ pub use cuda::Cuda;
 #[cfg(feature = "jit")]
 pub use gcn::{Gcn, LocatedError};
 pub use graph::Graph;
+pub use group::Group;
 #[cfg(feature = "hip")]
 pub use hip::Hip;
 pub use occupancy::{LoadedResources, Occupancy};
@@ -56,7 +59,7 @@ impl DeviceId {
 
 /// Memory and execution of one device. Addresses are the device's own; every call of this trait waits until it is done.
 /// [`Stream`]s do not.
-pub trait Device: Send + Sync {
+pub trait Device: Any + Send + Sync {
     /// As the command line spells it: `cpu`, `gcn:gfx950`, `cuda:0`, `hip:0`.
     fn name(&self) -> String;
 

@@ -86,4 +86,19 @@ impl dyn Device {
     pub fn resident_blocks(&self, compiled: &Compiled) -> Result<Option<u64>, Error> {
         Ok(self.occupancy(compiled)?.map(|o| o.resident_blocks()))
     }
+
+    /// Whether `blocks` workgroups of the kernel are on the device at once when nothing else is, so that all can wait for each
+    /// other. Always on devices that run on the host.
+    ///
+    /// # Errors
+    /// [`Error::NotCoResident`]; as [`Compiled::resources_on`].
+    pub fn co_resident(&self, compiled: &Compiled, blocks: u64) -> Result<(), Error> {
+        match self.resident_blocks(compiled)? {
+            Some(resident) if resident < blocks => {
+                let kernel = compiled.kernel().name.clone();
+                Err(Error::NotCoResident { kernel, device: self.name(), blocks, resident })
+            }
+            _ => Ok(()),
+        }
+    }
 }

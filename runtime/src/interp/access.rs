@@ -114,7 +114,7 @@ impl<'a> Access<'_, 'a> {
         let site = self.cx.site(self.pc, self.wave, lane as u32);
         let thread = self.wave * self.cx.program.wave() + lane as u32;
         let (kind, order) = (Kind::Access(access.kind), Order::of(self.cx.block_number, thread));
-        self.cx.findings.add(self.pc, kind, order, site, Unusual::Access(access));
+        self.cx.findings.add((self.cx.party, self.pc), kind, order, site, Unusual::Access(access));
         Ok(())
     }
 

@@ -11,6 +11,8 @@ use super::watch::{EndlessWait, NanMade, Race};
 pub struct Site {
     /// The operation in the author's source.
     pub location: Location,
+    /// The launch, if it is one of a [group](super::launch_group).
+    pub member: Option<Member>,
     /// Index of the workgroup in the grid (x, y, z).
     pub block: [u32; 3],
     /// Index of the thread in its workgroup (x, y, z).
@@ -21,6 +23,22 @@ pub struct Site {
     pub lane: u32,
 }
 
+/// A launch of a group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Member {
+    /// Number of the device in the group.
+    pub rank: u32,
+    /// Number among the device's launches, if there are several.
+    pub launch: Option<u32>,
+}
+
+impl fmt::Display for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "rank {}", self.rank)?;
+        self.launch.map_or(Ok(()), |launch| write!(f, ", launch {launch}"))
+    }
+}
+
 struct Triple([u32; 3]);
 
 impl fmt::Display for Triple {
@@ -29,10 +47,13 @@ impl fmt::Display for Triple {
     }
 }
 
-/// The part after the location: `block (3,0,0), thread (17,0,0), wave 0, lane 17`.
+/// The part after the location: `block (3,0,0), thread (17,0,0), wave 0, lane 17`, in a group after `rank 1, `.
 impl fmt::Display for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { block, thread, wave, lane, .. } = self;
+        if let Some(member) = self.member {
+            write!(f, "{member}, ")?;
+        }
         write!(f, "block {}, thread {}, wave {wave}, lane {lane}", Triple(*block), Triple(*thread))
     }
 }
@@ -401,6 +422,16 @@ pub enum Error {
         /// The product's fragments.
         fragments: &'static str,
     },
+    /// Launches of one group whose waves are of different widths.
+    #[error("kernel `{kernel}` has waves of {wave} lanes, others of its group have {other}")]
+    MixedWaves {
+        /// Kernel name.
+        kernel: String,
+        /// Lanes of its waves.
+        wave: u32,
+        /// Lanes of the first kernel's waves.
+        other: u32,
+    },
     /// A host access leaves the buffer.
     #[error("bytes {offset}..{} of a buffer of {extent} bytes", offset.saturating_add(*bytes))]
     HostAccess {
@@ -414,6 +445,16 @@ pub enum Error {
     /// A thread did something undefined.
     #[error(transparent)]
     Fault(#[from] Box<Fault>),
+}
+
+/// The first error of a group of launches: of the one to blame.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("rank {rank}: {error}")]
+pub struct GroupError {
+    /// Number of its device in the group.
+    pub rank: usize,
+    /// What went wrong.
+    pub error: Error,
 }
 
 struct At(Option<Location>);

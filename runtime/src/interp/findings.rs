@@ -34,14 +34,17 @@ pub(super) enum Kind {
     Nan,
 }
 
+/// An instruction of a launch, by the launch's place in its group.
+type Place = (u32, Pc);
+
 /// One finding an instruction and kind.
 #[derive(Default)]
-pub(super) struct Findings(FxHashMap<(Pc, Kind), (Order, Finding)>);
+pub(super) struct Findings(FxHashMap<(Place, Kind), (Order, Finding)>);
 
 impl Findings {
-    /// Records what instruction `pc` did.
-    pub(super) fn add(&mut self, pc: Pc, kind: Kind, order: Order, site: Site, what: Unusual) {
-        self.merge_one((pc, kind), order, Finding { site, what, count: 1 });
+    /// Records what instruction `place` did.
+    pub(super) fn add(&mut self, place: Place, kind: Kind, order: Order, site: Site, what: Unusual) {
+        self.merge_one((place, kind), order, Finding { site, what, count: 1 });
     }
 
     /// Takes over what another worker found.
@@ -51,7 +54,7 @@ impl Findings {
         }
     }
 
-    fn merge_one(&mut self, key: (Pc, Kind), order: Order, new: Finding) {
+    fn merge_one(&mut self, key: (Place, Kind), order: Order, new: Finding) {
         match self.0.entry(key) {
             Entry::Vacant(e) => {
                 e.insert((order, new));
@@ -71,11 +74,19 @@ impl Findings {
         }
     }
 
-    /// The findings in code order, at most `limit`, and how many are left out.
-    pub(super) fn into_report(self, limit: usize) -> (Vec<Finding>, usize) {
+    /// The findings of each of `parties` launches in code order, at most `limit`, and how many are left out.
+    pub(super) fn into_reports(self, parties: usize, limit: usize) -> Vec<(Vec<Finding>, usize)> {
         let mut all: Vec<_> = self.0.into_iter().collect();
         all.sort_by_key(|(key, _)| *key);
-        let omitted = all.len().saturating_sub(limit);
-        (all.into_iter().take(limit).map(|(_, (_, finding))| finding).collect(), omitted)
+        let mut reports = vec![(vec![], 0); parties];
+        for (((party, _), _), (_, finding)) in all {
+            let (kept, omitted) = &mut reports[party as usize];
+            if kept.len() < limit {
+                kept.push(finding);
+            } else {
+                *omitted += 1;
+            }
+        }
+        reports
     }
 }

@@ -11,6 +11,7 @@ mod allocations;
 mod alu;
 mod copies;
 mod error;
+mod explore;
 mod findings;
 mod flatten;
 mod lanes;
@@ -18,6 +19,7 @@ mod lds;
 mod matrix;
 mod memory;
 mod order;
+mod parties;
 mod program;
 mod promises;
 mod registers;
@@ -33,18 +35,19 @@ mod worker;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use lathe_dsl::ir::{Access, ParamKind};
-use lathe_dsl::mma::Fragments;
 use lathe_dsl::numerics::MmaRounding;
 
-pub use error::{Absence, AccessKind, BufferAccess, Error, Fault, FaultKind, Finding, FindingKind, Site, Unusual};
+pub use error::{
+    Absence, AccessKind, BufferAccess, Error, Fault, FaultKind, Finding, FindingKind, GroupError, Member, Site, Unusual,
+};
+pub use explore::{Failing, explore};
 pub use memory::GlobalBuffer;
 pub use program::Program;
 pub use watch::{Checks, EndlessWait, MemoryPlace, Missing, NanMade, Race, UnknownCheck, Waiter, WaitsOn};
 
-use allocations::{Allocation, Allocations};
 use findings::Findings;
 use order::Order;
+use parties::Party;
 use program::{Code, Instr};
 use watch::Monitor;
 
@@ -107,31 +110,37 @@ pub struct Report {
     pub lane_ops: u64,
 }
 
-/// What the workers of a launch share.
+/// A launch of a group.
+#[derive(Clone, Copy, Debug)]
+pub struct Launch<'a> {
+    /// What runs.
+    pub program: &'a Program,
+    /// Its arguments, in parameter order.
+    pub args: &'a [ArgValue<'a>],
+    /// What its pointers reach besides the buffers among `args`.
+    pub others: &'a [&'a GlobalBuffer],
+}
+
+/// What the workers of a launch, or of a group of them, share.
 struct Shared<'a> {
-    program: &'a Program,
-    /// By parameter; an empty buffer where the parameter is a scalar.
-    buffers: Vec<&'a GlobalBuffer>,
-    /// By parameter; 0 where the parameter is a buffer.
-    scalars: Vec<u64>,
-    allocations: Allocations<'a>,
+    /// In the order of their workgroups' numbers.
+    parties: Vec<Party<'a>>,
     options: &'a Options,
     /// If anything is checked.
     monitor: Option<Arc<Monitor>>,
-    blocks: u64,
-    order: Order,
-    /// How many workgroups have begun.
-    next: AtomicU64,
+    /// Workgroups that one worker may have begun.
+    most: usize,
+    /// One worker takes turns at random between all workgroups that have begun.
+    interleaves: bool,
     /// Lowest workgroup that failed so far.
     failed: AtomicU64,
 }
 
 /// What one worker did.
-#[derive(Default)]
 struct Outcome {
     findings: Findings,
-    instructions: u64,
-    lane_ops: u64,
+    /// By launch: instructions, and the same counted once an active lane.
+    counts: Vec<(u64, u64)>,
     failure: Option<(u64, Box<Fault>)>,
 }
 
@@ -159,51 +168,137 @@ pub fn launch_among(
     others: &[&GlobalBuffer],
     options: &Options,
 ) -> Result<Report, Error> {
+    let launch = Launch { program, args, others };
+    check(&launch, options)?;
     let nothing = GlobalBuffer::zeroed(0);
-    check_args(program, args)?;
-    check_rounding(program, options.mma)?;
-    let blocks = program.grid.iter().fold(1u64, |n, d| n.saturating_mul(u64::from(*d)));
-    let named = program.params.iter().zip(args).filter_map(|(p, a)| match a {
-        ArgValue::Buffer(buffer) => Some(Allocation { buffer, name: p.name }),
-        ArgValue::Scalar(_) => None,
-    });
-    let unnamed = others.iter().map(|buffer| Allocation { buffer, name: "(allocation)" });
-    let threads = host_threads(options, blocks);
-    let most = (threads * worker::most_residents(program, options.checks)) as u64;
-    let monitor = || Arc::new(Monitor::new(program, options.checks, blocks, most));
-    let shared = Shared {
-        program,
-        buffers: args.iter().map(|a| if let ArgValue::Buffer(b) = a { *b } else { &nothing }).collect(),
-        scalars: args.iter().map(|a| if let ArgValue::Scalar(bits) = a { *bits } else { 0 }).collect(),
-        allocations: Allocations::new(named.chain(unnamed)),
-        options,
-        monitor: options.checks.any().then(monitor),
-        blocks,
-        order: Order::new(options.seed, blocks, worker::most_residents(program, Checks::ALL) as u64),
-        next: AtomicU64::new(0),
-        failed: AtomicU64::new(u64::MAX),
-    };
-    let outcomes = match &program.code {
-        Code::W32(code) => run_workers(&shared, code, threads),
-        Code::W64(code) => run_workers(&shared, code, threads),
-    };
-
-    let mut total = Outcome::default();
-    for outcome in outcomes {
-        total.findings.merge(outcome.findings);
-        total.instructions += outcome.instructions;
-        total.lane_ops += outcome.lane_ops;
-        total.failure = [total.failure, outcome.failure].into_iter().flatten().min_by_key(|(block, _)| *block);
+    let window = worker::most_residents(program, Checks::ALL);
+    let party = Party::new(&launch, &nothing, Order::new(options.seed, program.blocks(), window as u64));
+    let most = worker::most_residents(program, options.checks);
+    let interleaves = options.seed.is_some() && program.communicates();
+    match run_parties(vec![party], options, most, interleaves) {
+        Ok(mut reports) => Ok(reports.remove(0)),
+        Err((_, fault)) => Err(Error::Fault(fault)),
     }
-    if let Some((_, fault)) = total.failure {
-        return Err(Error::Fault(fault));
-    }
-    let (findings, findings_omitted) = total.findings.into_report(options.max_findings);
-    let Outcome { instructions, lane_ops, .. } = total;
-    Ok(Report { findings, findings_omitted, blocks, instructions, lane_ops })
 }
 
-/// Host threads of a launch.
+/// Runs the launches of several devices together: `ranks` has, for each device (a *rank*), its launches, one after the
+/// other. Workgroups of all devices may wait for each other and share memory, as ranks with peer access do: all are
+/// resident at once, whatever their number. A launch begins when the one before it on its device has ended. The reports are in the
+/// same order.
+///
+/// With a [seed](Options::seed) one host thread takes turns at random between all workgroups that have begun, the same way for the
+/// same seed. [`explore`] runs many seeds.
+///
+/// Scopes count: what reaches a rank from another one takes [`Scope::System`](lathe_dsl::ir::Scope::System).
+///
+/// # Errors
+/// As of [`launch`], with the rank to blame: nothing ran if it is not a fault. A group whose waves all wait for what none of
+/// them will store is a [`FaultKind::EndlessWait`] (check `waits`). [`Error::MixedWaves`].
+pub fn launch_group<'a, R: AsRef<[Launch<'a>]>>(
+    ranks: &[R],
+    options: &Options,
+) -> Result<Vec<Vec<Report>>, GroupError> {
+    let nothing = GlobalBuffer::zeroed(0);
+    let mut parties: Vec<Party<'_>> = vec![];
+    let mut first = 0;
+    for (rank, launches) in ranks.iter().enumerate() {
+        let launches = launches.as_ref();
+        let mut before: Option<usize> = None;
+        for (number, launch) in launches.iter().enumerate() {
+            let program = launch.program;
+            let same_waves = parties.first().is_none_or(|p| p.program.wave() == program.wave());
+            let mixed = || Error::MixedWaves {
+                kernel: program.name.clone(),
+                wave: program.wave(),
+                other: parties.first().map_or(0, |p| p.program.wave()),
+            };
+            let checked = if same_waves { check(launch, options) } else { Err(mixed()) };
+            checked.map_err(|error| GroupError { rank, error })?;
+            let at = parties.len();
+            let seed = options.seed.map(|s| s.wrapping_add(at as u64));
+            let order = Order::new(seed, program.blocks(), program.blocks());
+            let mut party = Party::new(launch, &nothing, order);
+            party.set_open(before.is_none());
+            party.like = parties.iter().position(|p| std::ptr::eq(p.program, program)).unwrap_or(at);
+            (party.first, party.device) = (first, rank as u32);
+            let launch = (launches.len() > 1).then_some(number as u32);
+            party.member = Some(Member { rank: rank as u32, launch });
+            first += party.blocks;
+            // One without workgroups never ends.
+            if party.blocks > 0
+                && let Some(before) = before.replace(at)
+            {
+                parties[before].then = Some(at);
+            }
+            parties.push(party);
+        }
+    }
+    let rank_of: Vec<(u64, usize)> = parties.iter().map(|p| (p.first, p.device as usize)).collect();
+    let reports = run_parties(parties, options, usize::MAX, options.seed.is_some()).map_err(|(block, fault)| {
+        let above = rank_of.partition_point(|(first, _)| *first <= block);
+        let rank = rank_of.get(above.saturating_sub(1)).map_or(0, |r| r.1);
+        GroupError { rank, error: Error::Fault(fault) }
+    })?;
+    let mut reports = reports.into_iter();
+    Ok(ranks.iter().map(|launches| reports.by_ref().take(launches.as_ref().len()).collect()).collect())
+}
+
+fn check(launch: &Launch<'_>, options: &Options) -> Result<(), Error> {
+    parties::check_args(launch.program, launch.args)?;
+    parties::check_rounding(launch.program, options.mma)
+}
+
+/// Runs launches together; one worker may have begun `most` workgroups. A fault comes with its workgroup's number.
+fn run_parties(
+    parties: Vec<Party<'_>>,
+    options: &Options,
+    most: usize,
+    interleaves: bool,
+) -> Result<Vec<Report>, (u64, Box<Fault>)> {
+    let blocks = parties.iter().map(|p| p.blocks).fold(0, u64::saturating_add);
+    let threads = if interleaves { 1 } else { host_threads(options, blocks) };
+    let monitor = || Arc::new(Monitor::new(&parties, options.checks, most.saturating_mul(threads) as u64));
+    let monitor = options.checks.any().then(monitor);
+    let failed = AtomicU64::new(u64::MAX);
+    let shared = Shared { parties, options, monitor, most, interleaves, failed };
+    let outcomes = match shared.parties.first().map(|p| &p.program.code) {
+        None => vec![],
+        Some(Code::W32(_)) => run_workers(&shared, threads, |code| match code {
+            Code::W32(code) => code.as_slice(),
+            Code::W64(_) => &[],
+        }),
+        Some(Code::W64(_)) => run_workers(&shared, threads, |code| match code {
+            Code::W64(code) => code.as_slice(),
+            Code::W32(_) => &[],
+        }),
+    };
+
+    let mut counts = vec![(0, 0); shared.parties.len()];
+    let (mut findings, mut failure) = (Findings::default(), None);
+    for outcome in outcomes {
+        findings.merge(outcome.findings);
+        for (total, count) in counts.iter_mut().zip(outcome.counts) {
+            *total = (total.0 + count.0, total.1 + count.1);
+        }
+        failure = [failure, outcome.failure].into_iter().flatten().min_by_key(|(block, _)| *block);
+    }
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    let findings = findings.into_reports(shared.parties.len(), options.max_findings);
+    let reports = shared.parties.iter().zip(findings).zip(counts);
+    Ok(reports
+        .map(|((party, (findings, findings_omitted)), (instructions, lane_ops))| Report {
+            findings,
+            findings_omitted,
+            blocks: party.blocks,
+            instructions,
+            lane_ops,
+        })
+        .collect())
+}
+
+/// Host threads of so many workgroups.
 fn host_threads(options: &Options, blocks: u64) -> usize {
     let host = || std::thread::available_parallelism().map_or(1, usize::from);
     let threads = options.threads.unwrap_or_else(host);
@@ -211,8 +306,13 @@ fn host_threads(options: &Options, blocks: u64) -> usize {
 }
 
 /// Shares the workgroups out to host threads.
-fn run_workers<const W: usize>(shared: &Shared<'_>, code: &[Instr<W>], threads: usize) -> Vec<Outcome> {
-    let work = || worker::worker(shared, code);
+fn run_workers<'a, const W: usize>(
+    shared: &Shared<'a>,
+    threads: usize,
+    code: fn(&'a Code) -> &'a [Instr<W>],
+) -> Vec<Outcome> {
+    let codes: Vec<&[Instr<W>]> = shared.parties.iter().map(|p| code(&p.program.code)).collect();
+    let work = || worker::worker(shared, &codes);
     std::thread::scope(|scope| {
         // A host that refuses a thread just gets fewer.
         let handles: Vec<_> =
@@ -226,56 +326,4 @@ fn run_workers<const W: usize>(shared: &Shared<'_>, code: &[Instr<W>], threads: 
         }
         outcomes
     })
-}
-
-/// A chip's rounding is that of the chip's fragments.
-fn check_rounding(program: &Program, mma: MmaRounding) -> Result<(), Error> {
-    let wrong = program.products.iter().find(|p| mma == MmaRounding::Hopper && p.fragments != Fragments::Nvidia);
-    match wrong {
-        Some(product) => {
-            let kernel = program.name.clone();
-            Err(Error::Rounding { kernel, rounding: mma.name(), fragments: product.fragments.name() })
-        }
-        None => Ok(()),
-    }
-}
-
-fn check_args(program: &Program, args: &[ArgValue<'_>]) -> Result<(), Error> {
-    let kernel = || program.name.clone();
-    if args.len() != program.params.len() {
-        return Err(Error::ArgumentCount { kernel: kernel(), expected: program.params.len(), given: args.len() });
-    }
-    for (i, (param, arg)) in program.params.iter().zip(args).enumerate() {
-        let refuse = |message| Err(Error::Argument { kernel: kernel(), param: param.name, message });
-        match (param.kind, arg) {
-            (ParamKind::Buffer { elem, len, access, .. }, ArgValue::Buffer(buffer)) => {
-                let declared = len * u64::from(elem.bytes());
-                if buffer.len() as u64 != declared {
-                    let given = buffer.len();
-                    return refuse(format!("has {given} bytes; {len} elements of {elem} have {declared}"));
-                }
-                // Buffers of a launch overlap only if all are read only.
-                let clash = program.params.iter().zip(args).take(i).find(|(other, a)| {
-                    let reads = |kind| matches!(kind, ParamKind::Buffer { access: Access::Read, .. });
-                    let writes = access != Access::Read || !reads(other.kind);
-                    writes && matches!(a, ArgValue::Buffer(b) if std::ptr::eq(*b, *buffer))
-                });
-                if let Some((other, _)) = clash {
-                    return refuse(format!("is the same buffer as `{}`, and one of them is written", other.name));
-                }
-            }
-            (ParamKind::Scalar(s), ArgValue::Scalar(bits)) => {
-                if bits & !(u64::MAX >> (64 - s.bits())) != 0 {
-                    return refuse(format!("is {bits:#x}, which does not fit {s}"));
-                }
-            }
-            (ParamKind::Buffer { elem, .. }, ArgValue::Scalar(_)) => {
-                return refuse(format!("is a buffer of {elem}, a scalar was given"));
-            }
-            (ParamKind::Scalar(s), ArgValue::Buffer(_)) => {
-                return refuse(format!("is a scalar of type {s}, a buffer was given"));
-            }
-        }
-    }
-    Ok(())
 }

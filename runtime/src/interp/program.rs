@@ -202,6 +202,22 @@ instrs! {
 }
 
 impl<const W: usize, R> Instr<W, R> {
+    /// Whether it accesses global memory.
+    pub(super) fn is_in_global(&self) -> bool {
+        matches!(
+            self,
+            Self::GlobalLoad { .. }
+                | Self::GlobalStore { .. }
+                | Self::BufferLoad { .. }
+                | Self::BufferStore { .. }
+                | Self::BufferRmw { .. }
+                | Self::BufferCas { .. }
+                | Self::CopyToLds { .. }
+                | Self::Rmw { space: Space::Global, .. }
+                | Self::Cas { space: Space::Global, .. }
+        )
+    }
+
     /// Whether it is the head of a loop.
     pub(super) fn opens_loop(&self) -> bool {
         matches!(self, Self::Loop { .. } | Self::While { .. })
@@ -303,6 +319,22 @@ impl Program {
     /// Waves of a workgroup; the last may be partial.
     pub(super) fn block_waves(&self) -> u32 {
         self.block_threads().div_ceil(self.wave())
+    }
+
+    /// Workgroups of a launch.
+    pub(super) fn blocks(&self) -> u64 {
+        self.grid.iter().fold(1u64, |n, d| n.saturating_mul(u64::from(*d)))
+    }
+
+    /// Whether its workgroups tell each other something: they make atomic accesses to global memory.
+    pub(super) fn communicates(&self) -> bool {
+        fn any<const W: usize>(code: &[Instr<W>], marks: &[Mark]) -> bool {
+            code.iter().zip(marks).any(|(instr, mark)| matches!(mark, Mark::Atomic(..)) && instr.is_in_global())
+        }
+        match &self.code {
+            Code::W32(code) => any(code, &self.marks),
+            Code::W64(code) => any(code, &self.marks),
+        }
     }
 
     /// Coordinates of workgroup number `number`.

@@ -18,7 +18,7 @@ impl Choices {
     }
 
     /// A number in `0..n`, for small `n`.
-    fn below(&mut self, n: usize) -> usize {
+    pub(super) fn below(&mut self, n: usize) -> usize {
         (self.next() % n as u64) as usize
     }
 }
@@ -36,6 +36,8 @@ pub(super) enum Progress {
     Done,
     /// Its waves seem to wait for another workgroup.
     Waiting,
+    /// Through its turn.
+    Preempted,
 }
 
 /// The waves of a workgroup; reused for one workgroup after the other.
@@ -54,10 +56,9 @@ impl<const W: usize> Group<W> {
         Self { stops: vec![Stop::Preempted; waves.len()], ready: vec![], choices: None, waves }
     }
 
-    /// Instructions executed so far, and the same counted once an active lane.
+    /// Instructions executed in this workgroup, and the same counted once an active lane.
     pub(super) fn counts(&self) -> (u64, u64) {
-        let sum = |f: fn(&Wave<W>) -> u64| self.waves.iter().map(f).sum();
-        (sum(Wave::instructions), sum(|w| w.lane_ops))
+        self.waves.iter().map(Wave::counts).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
     }
 
     /// Goes back to the kernel's start, for workgroup number `number`.
@@ -74,12 +75,22 @@ impl<const W: usize> Group<W> {
         self.ready.extend(0..self.waves.len());
     }
 
-    /// Runs the workgroup of `cx`, from where it stopped. Without a seed the waves run in order, each up to the next
-    /// barrier or until it yields; with one, a wave chosen at random runs for a random number of instructions, and so on.
-    pub(super) fn run(&mut self, cx: &mut Context<'_>, code: &[Instr<W>]) -> Result<Progress, Box<Fault>> {
+    /// Runs the workgroup of `cx`, from where it stopped, for at most `slices` time slices. Without a seed the waves run in
+    /// order, each up to the next barrier or until it yields; with one, a wave chosen at random runs for a random number of
+    /// instructions, and so on.
+    pub(super) fn run(
+        &mut self,
+        cx: &mut Context<'_>,
+        code: &[Instr<W>],
+        mut slices: u64,
+    ) -> Result<Progress, Box<Fault>> {
         let mut yields = 0;
         loop {
             while !self.ready.is_empty() {
+                if slices == 0 {
+                    return Ok(Progress::Preempted);
+                }
+                slices -= 1;
                 let (at, fuel) = match &mut self.choices {
                     Some(c) => (c.below(self.ready.len()), 1 + c.below(MAX_SLICE) as u64),
                     None => (0, u64::MAX),

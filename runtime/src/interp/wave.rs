@@ -16,6 +16,7 @@ use super::lanes;
 use super::lds::{self, Lds};
 use super::matrix::Operands;
 use super::memory::GlobalBuffer;
+use super::parties::Party;
 use super::program::{Class, Instr, Pc, Program, Width, opened_around};
 use super::promises::Promises;
 use super::rows::{Raised, Regs, Row, all_lanes, lanes_where};
@@ -29,7 +30,10 @@ pub(super) struct Context<'a> {
     pub(super) buffers: &'a [&'a GlobalBuffer],
     /// By parameter; 0 where the parameter is a buffer.
     pub(super) scalars: &'a [u64],
-    /// Coordinates of the workgroup, and its number.
+    /// All launches that run together, and which this one is.
+    pub(super) parties: &'a [Party<'a>],
+    pub(super) party: u32,
+    /// Coordinates of the workgroup, and its number among all of them.
     pub(super) block: [u32; 3],
     pub(super) block_number: u64,
     /// What pointers reach.
@@ -49,6 +53,7 @@ impl Context<'_> {
     pub(super) fn site(&self, pc: Pc, wave: u32, lane: u32) -> Site {
         Site {
             location: self.program.locations[pc as usize],
+            member: self.parties[self.party as usize].member,
             block: self.block,
             thread: self.program.thread(wave * self.program.wave() + lane),
             wave,
@@ -97,10 +102,8 @@ pub(super) struct Wave<const W: usize> {
     back_edges: u32,
     /// Instructions executed in this workgroup.
     steps: u64,
-    /// Instructions executed, each counted once an active lane, over all workgroups.
-    pub(super) lane_ops: u64,
-    /// Instructions executed over all workgroups, this one not counted.
-    past_steps: u64,
+    /// The same, each counted once an active lane.
+    lane_ops: u64,
 }
 
 /// Calls a function or a method, generic over cell, wave and bytes, for a width in memory.
@@ -151,23 +154,21 @@ impl<const W: usize> Wave<W> {
             back_edges: 0,
             steps: 0,
             lane_ops: 0,
-            past_steps: 0,
         }
     }
 
     /// Back to the kernel's start, for the next workgroup.
     pub(super) fn reset(&mut self) {
-        self.past_steps += self.steps;
-        self.steps = 0;
+        (self.steps, self.lane_ops) = (0, 0);
         self.pc = 0;
         self.back_edges = 0;
         self.frames.clear();
         self.set_mask(self.live);
     }
 
-    /// Instructions executed over all workgroups.
-    pub(super) fn instructions(&self) -> u64 {
-        self.past_steps + self.steps
+    /// Instructions executed in this workgroup, and the same counted once an active lane.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        (self.steps, self.lane_ops)
     }
 
     /// Where it goes on.

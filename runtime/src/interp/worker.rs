@@ -1,13 +1,15 @@
-//! One host thread of a launch: takes workgroups and runs them.
+//! One host thread of a launch or of a group of them: takes workgroups and runs them.
 
 use std::sync::atomic::Ordering;
 
 use super::error::Fault;
+use super::findings::Findings;
 use super::lds::Lds;
+use super::parties::Party;
 use super::program::{Instr, Program};
 use super::promises::Promises;
-use super::schedule::{Group, Progress};
-use super::watch::{Checks, Watch};
+use super::schedule::{Choices, Group, Progress};
+use super::watch::{Checks, Waits, Watch};
 use super::wave::Context;
 use super::{Outcome, Shared};
 
@@ -16,11 +18,15 @@ const MAX_RESIDENT_BYTES: u64 = 256 << 20;
 
 /// A workgroup that has begun.
 struct Resident<const W: usize> {
+    /// Its launch.
+    party: usize,
     number: u64,
     group: Group<W>,
     lds: Lds,
     promises: Promises,
     watch: Option<Watch>,
+    /// The version of memory at which it was last seen not to go on.
+    stuck: Option<u64>,
 }
 
 /// Workgroups that one host thread may have begun: those that wait for others stay while those run.
@@ -32,120 +38,221 @@ pub(super) fn most_residents(program: &Program, checks: Checks) -> usize {
     (MAX_RESIDENT_BYTES / bytes).clamp(16, 1024) as usize
 }
 
-/// Takes workgroups in the launch's order until there are none left but such as are higher than one that has failed. While all that have begun wait, it begins
-/// further ones and goes back to the others between them.
-pub(super) fn worker<const W: usize>(shared: &Shared<'_>, code: &[Instr<W>]) -> Outcome {
-    let program = shared.program;
-    let mut outcome = Outcome::default();
-    let mut residents: Vec<Resident<W>> = vec![];
-    let mut spare: Vec<Resident<W>> = vec![];
-    let most = most_residents(program, shared.options.checks);
-    let mut left = true;
-    // Which resident has its turn next, and whether a new one comes before it.
-    let (mut turn, mut new_first) = (0, true);
-    loop {
-        let at = if left && residents.len() < most && (residents.is_empty() || new_first) {
-            let place = shared.next.fetch_add(1, Ordering::Relaxed);
-            let failed = shared.failed.load(Ordering::Relaxed);
-            if place >= shared.blocks || shared.order.least_from(place) > failed {
-                left = false;
+/// One host thread's workgroups.
+struct Worker<'s, 'a, const W: usize> {
+    shared: &'s Shared<'a>,
+    codes: &'s [&'s [Instr<W>]],
+    residents: Vec<Resident<W>>,
+    /// By launch, those of [`Party::like`]: for its next workgroups.
+    spare: Vec<Vec<Resident<W>>>,
+    outcome: Outcome,
+}
+
+/// Takes workgroups until there are none left but such as are higher than one that has failed.
+pub(super) fn worker<const W: usize>(shared: &Shared<'_>, codes: &[&[Instr<W>]]) -> Outcome {
+    let parties = shared.parties.len();
+    let worker = Worker {
+        shared,
+        codes,
+        residents: vec![],
+        spare: std::iter::repeat_with(Vec::new).take(parties).collect(),
+        outcome: Outcome { findings: Findings::default(), counts: vec![(0, 0); parties], failure: None },
+    };
+    match shared.options.seed {
+        Some(seed) if shared.interleaves => worker.interleave(Choices(seed)),
+        _ => worker.in_order(),
+    }
+}
+
+impl<const W: usize> Worker<'_, '_, W> {
+    fn waits(&self) -> Option<&Waits> {
+        self.shared.monitor.as_ref().and_then(|m| m.waits())
+    }
+
+    fn failed(&self) -> u64 {
+        self.shared.failed.load(Ordering::Relaxed)
+    }
+
+    /// Each workgroup runs until it ends or waits. While all that have begun wait, this begins further ones and goes back to
+    /// the others between them.
+    fn in_order(mut self) -> Outcome {
+        // Which resident has its turn next, and whether a new one comes before it.
+        let (mut turn, mut new_first) = (0, true);
+        loop {
+            let begins = (self.residents.is_empty() || new_first) && self.residents.len() < self.shared.most;
+            let at = if begins && self.begin(None) {
+                self.residents.len() - 1
+            } else if self.residents.is_empty() {
+                return self.outcome;
+            } else {
+                if begins && turn % self.residents.len() == 0 {
+                    std::thread::yield_now();
+                }
+                turn += 1;
+                turn % self.residents.len()
+            };
+            new_first = !new_first;
+            new_first |= self.turn(at, u64::MAX) == Some(Progress::Done);
+        }
+    }
+
+    /// Takes turns of random length between the workgroups that have begun, and begins others at random.
+    fn interleave(mut self, mut choices: Choices) -> Outcome {
+        loop {
+            let open: Vec<usize> =
+                (0..self.shared.parties.len()).filter(|p| self.shared.parties[*p].has_left()).collect();
+            let version = self.waits().map(Waits::version);
+            let moving = |r: &Resident<W>| version.is_none() || r.stuck != version;
+            let ready: Vec<usize> = (0..self.residents.len()).filter(|at| moving(&self.residents[*at])).collect();
+            let begins = !open.is_empty() && self.residents.len() < self.shared.most;
+            if begins && (ready.is_empty() || choices.below(4) == 0) {
+                let party = open[choices.below(open.len())];
+                // One higher than a failed one does not begin.
+                if !self.begin(Some(party)) && self.residents.is_empty() {
+                    return self.outcome;
+                }
                 continue;
             }
-            let number = shared.order.at(place);
+            let at = match (ready.len(), self.residents.len()) {
+                (0, 0) => return self.outcome,
+                // None goes on, as their next turns tell.
+                (0, n) => choices.below(n),
+                (n, _) => ready[choices.below(n)],
+            };
+            // Mostly short turns, now and then a long one.
+            let longest = 1 << [1, 3, 5, 5, 7, 10][choices.below(6)];
+            let slices = 1 + choices.below(longest) as u64;
+            self.turn(at, slices);
+        }
+    }
+
+    /// Begins the next workgroup of launch `party`, or of the first that has one.
+    fn begin(&mut self, party: Option<usize>) -> bool {
+        let shared = self.shared;
+        let mut candidates = party.map_or(0..shared.parties.len(), |p| p..p + 1);
+        while let Some(at) = candidates.clone().find(|p| shared.parties[*p].has_left()) {
+            let party = &shared.parties[at];
+            let Some(place) = party.take() else { continue };
+            let failed = self.failed();
+            if party.first + party.order.least_from(place) > failed {
+                // So are all that follow.
+                candidates.start = at + 1;
+                continue;
+            }
+            let number = party.first + party.order.at(place);
             if number > failed {
                 continue;
             }
-            let mut next = spare.pop().unwrap_or_else(|| Resident {
+            let mut next = self.spare[party.like].pop().unwrap_or_else(|| Resident {
+                party: at,
                 number,
-                group: Group::new(program),
-                lds: Lds::new(program),
-                promises: Promises::new(program),
-                watch: shared.monitor.as_ref().map(|monitor| Watch::new(program, monitor)),
+                group: Group::new(party.program),
+                lds: Lds::new(party.program),
+                promises: Promises::new(party.program),
+                watch: shared.monitor.as_ref().map(|monitor| Watch::new(party.program, monitor)),
+                stuck: None,
             });
-            next.number = number;
+            (next.party, next.number, next.stuck) = (at, number, None);
             next.group.start(number, shared.options.seed);
             next.lds.reset();
             next.promises.reset();
             if let Some(watch) = &mut next.watch {
-                watch.begin(number);
+                watch.begin(number, party.device);
             }
-            if let Some(waits) = shared.monitor.as_ref().and_then(|m| m.waits()) {
+            if let Some(waits) = self.waits() {
                 waits.begin();
             }
-            residents.push(next);
-            residents.len() - 1
-        } else if residents.is_empty() {
-            break;
-        } else {
-            if !left && turn % residents.len() == 0 {
-                std::thread::yield_now();
-            }
-            turn += 1;
-            turn % residents.len()
-        };
-        new_first = !new_first;
-        match run(shared, code, &mut residents[at], &mut outcome) {
+            self.residents.push(next);
+            return true;
+        }
+        false
+    }
+
+    /// Runs resident number `at` on for at most `slices` time slices. What comes back is nothing if it failed.
+    fn turn(&mut self, at: usize, slices: u64) -> Option<Progress> {
+        match self.run(at, slices) {
             Ok(Progress::Done) => {
-                if let Some(waits) = shared.monitor.as_ref().and_then(|m| m.waits()) {
-                    waits.end(residents[at].number);
+                let resident = self.take(at);
+                self.ended(&resident);
+                self.spare[self.shared.parties[resident.party].like].push(resident);
+                Some(Progress::Done)
+            }
+            Ok(progress) => {
+                // What it waits for may never come.
+                let gives_up = progress == Progress::Waiting || self.residents[at].stuck.is_some();
+                if gives_up && self.failed() != u64::MAX {
+                    self.take(at);
                 }
-                spare.push(residents.swap_remove(at));
-                new_first = true;
+                Some(progress)
             }
-            // What it waits for may never come.
-            Ok(Progress::Waiting) if shared.failed.load(Ordering::Relaxed) != u64::MAX => {
-                spare.push(residents.swap_remove(at));
-            }
-            Ok(Progress::Waiting) => {}
             Err((number, fault)) => {
-                shared.failed.fetch_min(number, Ordering::Relaxed);
-                if outcome.failure.as_ref().is_none_or(|(lowest, _)| number < *lowest) {
-                    outcome.failure = Some((number, fault));
+                self.shared.failed.fetch_min(number, Ordering::Relaxed);
+                if self.outcome.failure.as_ref().is_none_or(|(lowest, _)| number < *lowest) {
+                    self.outcome.failure = Some((number, fault));
                 }
-                let (lower, higher) = residents.drain(..).partition(|r| r.number < number);
-                residents = lower;
-                spare.extend::<Vec<_>>(higher);
+                self.residents.retain(|r| r.number < number);
+                None
             }
         }
     }
-    for group in spare.iter().map(|r| &r.group) {
-        let (instructions, lane_ops) = group.counts();
-        outcome.instructions += instructions;
-        outcome.lane_ops += lane_ops;
-    }
-    outcome
-}
 
-/// Runs a workgroup on; a fault comes with the number of the workgroup to blame.
-fn run<const W: usize>(
-    shared: &Shared<'_>,
-    code: &[Instr<W>],
-    resident: &mut Resident<W>,
-    outcome: &mut Outcome,
-) -> Result<Progress, (u64, Box<Fault>)> {
-    let number = resident.number;
-    let mut cx = Context {
-        program: shared.program,
-        buffers: &shared.buffers,
-        scalars: &shared.scalars,
-        block: shared.program.block_at(number),
-        block_number: number,
-        allocations: &shared.allocations,
-        lds: &mut resident.lds,
-        promises: &mut resident.promises,
-        findings: &mut outcome.findings,
-        watch: resident.watch.as_mut(),
-        mma: shared.options.mma,
-        strict_bounds: shared.options.strict_bounds,
-        step_limit: shared.options.step_limit.unwrap_or(u64::MAX),
-    };
-    let progress = resident.group.run(&mut cx, code).map_err(|fault| (number, fault))?;
-    if progress == Progress::Waiting
-        && let Some(waits) = shared.monitor.as_ref().and_then(|m| m.waits())
-        && let Some(version) = resident.group.stuck(&cx)
-        && let Some((lowest, fault)) = waits.stuck(number, version, || resident.group.waiters(&cx, code))
-    {
-        return Err((lowest, Box::new(fault)));
+    /// Resident number `at` goes; what it executed counts.
+    fn take(&mut self, at: usize) -> Resident<W> {
+        let resident = self.residents.swap_remove(at);
+        let (instructions, lane_ops) = resident.group.counts();
+        let total = &mut self.outcome.counts[resident.party];
+        *total = (total.0 + instructions, total.1 + lane_ops);
+        resident
     }
-    Ok(progress)
+
+    /// A workgroup has come to its end: its device's next launch may have its turn.
+    fn ended(&self, resident: &Resident<W>) {
+        let parties = &self.shared.parties;
+        let party = &parties[resident.party];
+        if let Some(watch) = &resident.watch {
+            watch.end();
+        }
+        let next = party.end().then(|| party.then.map(|at| &parties[at])).flatten();
+        if let Some(waits) = self.waits() {
+            waits.end(resident.number, next.map_or(0, |next| next.blocks));
+        }
+        if let Some(next) = next {
+            next.set_open(true);
+        }
+    }
+
+    /// Runs a workgroup on; a fault comes with the number of the workgroup to blame.
+    fn run(&mut self, at: usize, slices: u64) -> Result<Progress, (u64, Box<Fault>)> {
+        let Self { shared, codes, residents, outcome, .. } = self;
+        let resident = &mut residents[at];
+        let number = resident.number;
+        let party: &Party<'_> = &shared.parties[resident.party];
+        let code = codes[resident.party];
+        let mut cx = Context {
+            program: party.program,
+            buffers: &party.buffers,
+            scalars: &party.scalars,
+            parties: &shared.parties,
+            party: resident.party as u32,
+            block: party.program.block_at(number - party.first),
+            block_number: number,
+            allocations: &party.allocations,
+            lds: &mut resident.lds,
+            promises: &mut resident.promises,
+            findings: &mut outcome.findings,
+            watch: resident.watch.as_mut(),
+            mma: shared.options.mma,
+            strict_bounds: shared.options.strict_bounds,
+            step_limit: shared.options.step_limit.unwrap_or(u64::MAX),
+        };
+        let progress = resident.group.run(&mut cx, code, slices).map_err(|fault| (number, fault))?;
+        resident.stuck = if progress == Progress::Done { None } else { resident.group.stuck(&cx) };
+        if let Some(version) = resident.stuck
+            && let Some(waits) = shared.monitor.as_ref().and_then(|m| m.waits())
+            && let Some((lowest, fault)) = waits.stuck(number, version, || resident.group.waiters(&cx, code))
+        {
+            return Err((lowest, Box::new(fault)));
+        }
+        Ok(progress)
+    }
 }

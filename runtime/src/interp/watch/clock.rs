@@ -23,42 +23,47 @@ pub(super) struct Release {
 #[derive(Debug)]
 pub(super) struct Message {
     pub(super) block: u64,
+    pub(super) device: u32,
     pub(super) wave: WaveId,
     pub(super) epoch: u32,
     pub(super) lanes: u64,
-    /// For the writer's workgroup, and for all.
-    pub(super) workgroup: Know,
-    pub(super) device: Know,
+    /// For each of [`Reach::BEYOND`]: the writer's workgroup, its device, and all.
+    pub(super) know: [Know; 3],
 }
 
 impl Message {
-    /// What a reader in workgroup `block` whose operation reaches as far as `reach` learns.
-    pub(super) fn know(&self, block: u64, reach: Reach) -> Option<&Know> {
-        match reach {
-            Reach::Workgroup | Reach::Device if block == self.block => Some(&self.workgroup),
-            Reach::Device => Some(&self.device),
-            _ => None,
+    /// How far one must reach from it to `block` on `device`.
+    fn distance(&self, block: u64, device: u32) -> Reach {
+        match () {
+            () if block == self.block => Reach::Workgroup,
+            () if device == self.device => Reach::Device,
+            () => Reach::System,
         }
+    }
+
+    /// What a reader in workgroup `block` on `device` whose operation reaches as far as `reach` learns.
+    pub(super) fn know(&self, block: u64, device: u32, reach: Reach) -> Option<&Know> {
+        let distance = self.distance(block, device);
+        (reach >= distance).then(|| &self.know[distance.level()])
     }
 
     /// This one of an update of a location that held `before`: who reads it takes over both.
     pub(super) fn continuing(&self, before: &Self) -> Self {
-        let join = |a: &Know, b: &Know| {
-            let mut both = a.clone();
-            both.join(b);
+        let distance = before.distance(self.block, self.device);
+        let know = Reach::BEYOND.map(|reach| {
+            let mut both = self.know[reach.level()].clone();
+            both.join(&before.know[reach.max(distance).level()]);
             both
-        };
-        let from = if before.block == self.block { &before.workgroup } else { &before.device };
-        let (workgroup, device) = (join(&self.workgroup, from), join(&self.device, &before.device));
-        Self { workgroup, device, ..*self }
+        });
+        Self { know, ..*self }
     }
 }
 
 /// Messages that relaxed loads of a wave came across, for an acquire fence to take over.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Heard {
-    workgroup: Know,
-    device: Know,
+    /// By what a fence must reach at least to take it over.
+    know: [Know; 3],
     /// Those of the wave itself: until when, and whose.
     own: Option<(u32, u64)>,
     /// The latest ones: a loop that waits meets the same ones again and again.
@@ -68,7 +73,7 @@ pub(super) struct Heard {
 impl Heard {
     const RECENT: usize = 8;
 
-    pub(super) fn hear(&mut self, message: &Arc<Message>, block: u64, wave: WaveId) {
+    pub(super) fn hear(&mut self, message: &Arc<Message>, (block, device): (u64, u32), wave: WaveId) {
         if self.recent.iter().any(|m| Arc::ptr_eq(m, message)) {
             return;
         }
@@ -76,9 +81,9 @@ impl Heard {
             let (epoch, lanes) = self.own.unwrap_or((0, 0));
             self.own = Some((epoch.max(message.epoch), lanes | message.lanes));
         } else {
-            for (know, reach) in [(&mut self.workgroup, Reach::Workgroup), (&mut self.device, Reach::Device)] {
-                if let Some(news) = message.know(block, reach) {
-                    know.join(news);
+            for reach in Reach::BEYOND {
+                if let Some(news) = message.know(block, device, reach) {
+                    self.know[reach.level()].join(news);
                 }
             }
         }
@@ -94,6 +99,8 @@ impl Heard {
 pub(super) struct Clock {
     pub(super) id: WaveId,
     pub(super) block: u64,
+    /// Number of the device that it runs on, in a group of launches.
+    pub(super) device: u32,
     pub(super) epoch: u32,
     /// Lanes that stand for a thread.
     pub(super) live: u64,
@@ -103,8 +110,8 @@ pub(super) struct Clock {
     pub(super) global: Joins,
     /// The release half of a fence that waits for its acquire half.
     half: Option<(u32, u64)>,
-    /// What the last fence or drain published: in the workgroup, and in the device.
-    pub(super) released: [Release; 2],
+    /// What the last fence or drain published as far as each of [`Reach::BEYOND`].
+    pub(super) released: [Release; 3],
     pub(super) heard: Heard,
 }
 
@@ -114,9 +121,9 @@ impl Clock {
         Self { live, ..Self::default() }
     }
 
-    /// At the kernel's start, in `epoch`.
-    pub(super) fn start(&mut self, id: WaveId, block: u64, epoch: u32) {
-        *self = Self { id, block, epoch, live: self.live, ..Self::default() };
+    /// At the kernel's start, in `epoch`; what happened before the launch it knows.
+    pub(super) fn start(&mut self, id: WaveId, (block, device): (u64, u32), epoch: u32, know: Know) {
+        *self = Self { id, block, device, epoch, live: self.live, know, ..Self::default() };
         self.lds.all(epoch - 1);
         self.global.all(epoch - 1);
     }
@@ -125,11 +132,11 @@ impl Clock {
     fn own(&self, lanes: u64) -> Known {
         let seen = |joins: &Joins| joins.seen(self.epoch, lanes, self.live);
         let global = seen(&self.global);
-        Known { lds: seen(&self.lds), plain: global, done: global }
+        Known { lds: seen(&self.lds), plain: global, device: global, done: global }
     }
 
     fn publish(&mut self, to: Reach, own: &Known, lanes: u64) {
-        let release = &mut self.released[to as usize - Reach::Workgroup as usize];
+        let release = &mut self.released[to.level()];
         release.know.join(&self.know);
         release.know.learn(self.id, own);
         release.epoch = self.epoch;
@@ -139,11 +146,8 @@ impl Clock {
     /// The lanes of `lanes` execute the release half of a fence.
     pub(super) fn release_fence(&mut self, reach: Reach, lanes: u64) {
         let own = self.own(lanes);
-        if reach >= Reach::Workgroup {
-            self.publish(Reach::Workgroup, &own, lanes);
-        }
-        if reach == Reach::Device {
-            self.publish(Reach::Device, &own, lanes);
+        for to in Reach::BEYOND.into_iter().filter(|to| *to <= reach) {
+            self.publish(to, &own, lanes);
         }
         self.half = Some((self.epoch, lanes));
         self.epoch += 1;
@@ -157,13 +161,8 @@ impl Clock {
         if let Some((epoch, released)) = self.heard.own.take() {
             self.join_lanes(epoch, released | lanes);
         }
-        match reach {
-            Reach::Wave => {}
-            Reach::Workgroup => self.know.join(&self.heard.workgroup),
-            Reach::Device => {
-                self.know.join(&self.heard.workgroup);
-                self.know.join(&self.heard.device);
-            }
+        for from in Reach::BEYOND.into_iter().filter(|from| *from <= reach) {
+            self.know.join(&self.heard.know[from.level()]);
         }
     }
 
@@ -172,46 +171,51 @@ impl Clock {
         self.global.some(epoch, lanes, self.live);
     }
 
-    /// The lanes of `lanes` wait until what they did in global memory is done. Beyond the workgroup that does not publish
-    /// plain stores, which may stay in a cache.
+    /// The lanes of `lanes` wait until what they did in global memory is done. That publishes no store further than it goes by
+    /// itself: it may stay in a cache.
     pub(super) fn drain(&mut self, reach: Reach, lanes: u64) {
         self.global.some(self.epoch, lanes, self.live);
         let own = Known { lds: Seen::default(), ..self.own(lanes) };
-        if reach >= Reach::Workgroup {
-            self.publish(Reach::Workgroup, &own, lanes);
-        }
-        if reach == Reach::Device {
-            self.publish(Reach::Device, &Known { plain: Seen::default(), ..own }, lanes);
+        let through = Known { plain: Seen::default(), ..own };
+        let all = [own, through, Known { device: Seen::default(), ..through }];
+        for (to, own) in Reach::BEYOND.into_iter().zip(&all).filter(|(to, _)| *to <= reach) {
+            self.publish(to, own, lanes);
         }
         self.epoch += 1;
     }
 
+    /// The wave has ended: what it did and what it knew.
+    pub(super) fn ended(&self) -> Know {
+        let mut all = self.know.clone();
+        all.learn(self.id, &Known::all(self.epoch));
+        all
+    }
+
     /// What a store by lane `lane` tells whoever reads it, after the last fence or drain.
     pub(super) fn relaxed_message(&self, reach: Reach, lane: u32) -> Option<Message> {
-        let carried = |i: usize, least: Reach| {
-            let Release { know, lanes, .. } = &self.released[i];
+        let know = Reach::BEYOND.map(|least| {
+            let Release { know, lanes, .. } = &self.released[least.level()];
             if reach >= least && lanes >> lane & 1 == 1 { know.clone() } else { Know::default() }
-        };
-        let (workgroup, device) = (carried(0, Reach::Workgroup), carried(1, Reach::Device));
-        if workgroup.is_empty() && device.is_empty() {
+        });
+        if know.iter().all(Know::is_empty) {
             return None;
         }
         let Release { epoch, lanes, .. } = self.released[0];
-        Some(Message { block: self.block, wave: self.id, epoch, lanes, workgroup, device })
+        Some(Message { block: self.block, device: self.device, wave: self.id, epoch, lanes, know })
     }
 
     /// What release operations of the lanes of `lanes` tell; [`Self::released_now`] ends them.
     pub(super) fn release_message(&self, reach: Reach, lanes: u64) -> Message {
         let mut all = self.know.clone();
         all.learn(self.id, &self.own(lanes));
-        let [workgroup, device] = [Reach::Workgroup, Reach::Device].map(|least| {
-            let mut know = self.released[least as usize - Reach::Workgroup as usize].know.clone();
+        let know = Reach::BEYOND.map(|least| {
+            let mut know = self.released[least.level()].know.clone();
             if reach >= least {
                 know.join(&all);
             }
             know
         });
-        Message { block: self.block, wave: self.id, epoch: self.epoch, lanes, workgroup, device }
+        Message { block: self.block, device: self.device, wave: self.id, epoch: self.epoch, lanes, know }
     }
 
     pub(super) fn released_now(&mut self) {
@@ -222,7 +226,7 @@ impl Clock {
     pub(super) fn acquire(&mut self, message: &Message, reach: Reach, lanes: u64) {
         if message.wave == self.id {
             self.join_lanes(message.epoch, message.lanes | lanes);
-        } else if let Some(know) = message.know(self.block, reach) {
+        } else if let Some(know) = message.know(self.block, self.device, reach) {
             self.know.join(know);
         }
     }
@@ -232,7 +236,7 @@ impl Clock {
 /// one of them knows of others. From here on they are in `epoch`.
 pub(super) fn barrier(waves: &mut [Clock], epoch: u32) {
     let mut know = Know::default();
-    let mut released: [Know; 2] = Default::default();
+    let mut released: [Know; 3] = Default::default();
     for wave in &*waves {
         know.join(&wave.know);
         know.join(&wave.released[0].know);

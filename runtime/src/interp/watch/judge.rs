@@ -2,6 +2,7 @@
 
 use super::super::program::{Pc, Reg, Width};
 use super::super::rows::{Regs, Row};
+use super::Monitor;
 use super::clock::Clock;
 use super::know::{Domain, WaveId};
 use super::report::Missing;
@@ -49,11 +50,11 @@ impl Found {
 /// Judges the accesses of one instruction, lane by lane.
 pub(super) struct Verdicts<'j, const W: usize> {
     pub(super) clock: &'j Clock,
+    pub(super) monitor: &'j Monitor,
     /// The instruction's accesses: all but lanes and bytes.
     pub(super) entry: Entry,
     /// In LDS: the epoch before which everything is past. In global memory, nothing ever is.
     pub(super) lds_base: Option<u32>,
-    pub(super) waves_a_block: u32,
     pub(super) stored: Option<&'j Stored<'j, W>>,
     pub(super) starts: &'j Row<u64, W>,
     /// The lane whose access is judged, and the word.
@@ -64,7 +65,7 @@ pub(super) struct Verdicts<'j, const W: usize> {
 
 impl<const W: usize> Verdicts<'_, W> {
     fn same_block(&self, old: &Entry) -> bool {
-        old.wave / self.waves_a_block == self.clock.id / self.waves_a_block
+        self.monitor.block_of(old.wave).0 == self.monitor.block_of(self.clock.id).0
     }
 }
 
@@ -97,7 +98,8 @@ impl<const W: usize> Judge for Verdicts<'_, W> {
         match () {
             () if old.wave == self.clock.id => 1,
             () if self.same_block(old) => 2,
-            () => 3,
+            () if self.monitor.device_of(old.wave) == self.clock.device => 3,
+            () => 4,
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-/// Number of a wave in its launch.
+/// Number of a wave in its launch, or among all of a group of launches.
 pub(super) type WaveId = u32;
 
 /// Which order holds for an access.
@@ -12,9 +12,11 @@ pub(super) type WaveId = u32;
 pub(super) enum Domain {
     /// In LDS.
     Lds,
-    /// A plain store to global memory.
+    /// A store to global memory that may stay in a cache of its workgroup.
     Plain,
-    /// A load from global memory, or a store that goes through the caches by itself: done once it was waited for.
+    /// One that goes through to its device by itself, not beyond.
+    Device,
+    /// A load from global memory, or a store that goes through all caches by itself: done once it was waited for.
     Done,
 }
 
@@ -49,13 +51,21 @@ impl Seen {
 pub(super) struct Known {
     pub(super) lds: Seen,
     pub(super) plain: Seen,
+    pub(super) device: Seen,
     pub(super) done: Seen,
 }
 
 impl Known {
+    /// Everything up to `epoch`.
+    pub(super) fn all(epoch: u32) -> Self {
+        let seen = Seen { all: epoch, some: 0, lanes: 0 };
+        Self { lds: seen, plain: seen, device: seen, done: seen }
+    }
+
     fn join(&mut self, other: &Self) {
         self.lds.join(&other.lds);
         self.plain.join(&other.plain);
+        self.device.join(&other.device);
         self.done.join(&other.done);
     }
 
@@ -63,6 +73,7 @@ impl Known {
         match domain {
             Domain::Lds => &self.lds,
             Domain::Plain => &self.plain,
+            Domain::Device => &self.device,
             Domain::Done => &self.done,
         }
     }

@@ -20,10 +20,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use lathe_dsl::ir::{Access, ParamKind, Space};
 use rustc_hash::FxHashMap;
 
+use super::parties::Party;
 use super::program::{Code, Instr, Pc, Program, Source};
 use clock::{Clock, Message};
+use know::{Know, WaveId};
 use shadow::Shadow;
-use waits::{Probe, Waits};
+use waits::Probe;
 
 pub use checks::{Checks, UnknownCheck};
 pub use report::{EndlessWait, MemoryPlace, Missing, NanMade, Race, Waiter, WaitsOn};
@@ -31,6 +33,7 @@ pub use report::{EndlessWait, MemoryPlace, Missing, NanMade, Race, Waiter, Waits
 pub(super) use mark::Mark;
 pub(super) use nan::check as check_nan;
 pub(super) use observe::{Step, observe, place};
+pub(super) use waits::Waits;
 
 /// Bytes of global memory whose shadow lies together.
 const PAGE: u64 = 4096;
@@ -43,7 +46,7 @@ type Pages = FxHashMap<u64, Shadow>;
 /// By the address of a word.
 type Messages = FxHashMap<u64, Arc<Message>>;
 
-/// What the checks of a launch share among its workgroups.
+/// What the checks of a launch, or of a group of them, share among the workgroups.
 pub(super) struct Monitor {
     checks: Checks,
     shards: Vec<Mutex<Pages>>,
@@ -52,22 +55,52 @@ pub(super) struct Monitor {
     waits: Waits,
     /// Nothing is stored to buffers that are read only.
     keeps_read_only: bool,
+    /// Wave numbers that a workgroup takes.
     waves_a_block: u32,
+    /// Number of each launch's first workgroup, ascending, and its device.
+    devices: Vec<(u64, u32)>,
+    /// By device: what happened in the launches that have ended there. Only kept if others follow some.
+    ended: Option<Mutex<Vec<Know>>>,
 }
 
 impl Monitor {
-    /// For a launch of which at most `most` workgroups have begun at the same time.
-    pub(super) fn new(program: &Program, checks: Checks, blocks: u64, most: u64) -> Self {
+    /// For launches of which at most `most` workgroups have begun at the same time.
+    pub(super) fn new(parties: &[Party<'_>], checks: Checks, most: u64) -> Self {
+        let devices: Vec<(u64, u32)> = parties.iter().map(|p| (p.first, p.device)).collect();
+        let count = |open: bool| parties.iter().filter(|p| p.is_open() || !open).map(|p| p.blocks).sum();
+        let follows = parties.iter().any(|p| p.then.is_some());
         Self {
             checks,
             shards: std::iter::repeat_with(Mutex::default).take(if checks.races { SHARDS } else { 0 }).collect(),
             messages: Mutex::default(),
-            waits: Waits::new(blocks, most),
-            keeps_read_only: match &program.code {
-                Code::W32(code) => !code.iter().any(stores_anywhere),
-                Code::W64(code) => !code.iter().any(stores_anywhere),
+            waits: Waits::new(count(false), count(true), most),
+            keeps_read_only: match parties {
+                [Party { program, .. }] => match &program.code {
+                    Code::W32(code) => !code.iter().any(stores_anywhere),
+                    Code::W64(code) => !code.iter().any(stores_anywhere),
+                },
+                // What one of them only reads, another one may write.
+                _ => false,
             },
-            waves_a_block: program.block_waves(),
+            waves_a_block: parties.iter().map(|p| p.program.block_waves()).max().unwrap_or(1),
+            ended: follows
+                .then(|| Mutex::new(vec![Know::default(); devices.iter().map(|d| d.1 as usize + 1).max().unwrap_or(0)])),
+            devices,
+        }
+    }
+
+    /// Number of the workgroup that a wave belongs to, and of the wave in it.
+    fn block_of(&self, wave: WaveId) -> (u64, u32) {
+        (u64::from(wave / self.waves_a_block), wave % self.waves_a_block)
+    }
+
+    fn device_of(&self, wave: WaveId) -> u32 {
+        match self.devices.as_slice() {
+            [(_, device)] => *device,
+            devices => {
+                let above = devices.partition_point(|(first, _)| *first <= self.block_of(wave).0);
+                devices.get(above.saturating_sub(1)).map_or(0, |(_, device)| *device)
+            }
         }
     }
 
@@ -76,11 +109,11 @@ impl Monitor {
     }
 
     fn pages(&self, page: u64) -> MutexGuard<'_, Pages> {
-        self.shards[page as usize % SHARDS].lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shards[page as usize % SHARDS])
     }
 
     fn messages(&self) -> MutexGuard<'_, Messages> {
-        self.messages.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.messages)
     }
 
     /// Whether loads from parameter `param` cannot race.
@@ -89,6 +122,10 @@ impl Monitor {
         let kind = program.params[param as usize].kind;
         self.keeps_read_only && matches!(kind, ParamKind::Buffer { access: Access::Read, .. })
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether it stores to global memory, wherever an address leads.
@@ -160,17 +197,26 @@ impl Watch {
         self.clocks.iter().map(|c| c.epoch).max().unwrap_or(0) + 1
     }
 
-    /// Workgroup number `block` begins.
-    pub(super) fn begin(&mut self, block: u64) {
+    /// Workgroup number `block` begins, on device number `device`.
+    pub(super) fn begin(&mut self, block: u64, device: u32) {
         let epoch = self.next_epoch();
         (self.block, self.base) = (block, epoch);
         let first = (block as u32).wrapping_mul(self.monitor.waves_a_block);
+        let know = self.monitor.ended.as_ref().map_or_else(Know::default, |all| lock(all)[device as usize].clone());
         for (wave, clock) in self.clocks.iter_mut().enumerate() {
-            clock.start(first.wrapping_add(wave as u32), block, epoch);
+            clock.start(first.wrapping_add(wave as u32), (block, device), epoch, know.clone());
         }
         self.lds_messages.clear();
         self.probes.fill(Probe::default());
         self.last_reads.fill(None);
+    }
+
+    /// The workgroup has ended.
+    pub(super) fn end(&self) {
+        if let Some(ended) = &self.monitor.ended {
+            let mut ended = lock(ended);
+            self.clocks.iter().for_each(|clock| ended[clock.device as usize].join(&clock.ended()));
+        }
     }
 
     /// All waves have come to a barrier and go on.

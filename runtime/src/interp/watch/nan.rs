@@ -34,7 +34,7 @@ pub(in super::super) fn check<const W: usize>(
     let report = |cx: &mut Context<'_>, lane: u32| {
         let order = Order::of(cx.block_number, wave * cx.program.wave() + lane);
         let site = cx.site(pc, wave, lane);
-        cx.findings.add(pc, Kind::Nan, order, site, Unusual::Nan(NanMade { scalar }));
+        cx.findings.add((cx.party, pc), Kind::Nan, order, site, Unusual::Nan(NanMade { scalar }));
     };
     if let Some((operands, product)) = Operands::of(instr) {
         let made = cx.program.products[product as usize].made_nans(regs, &operands);

@@ -4,8 +4,9 @@ use std::sync::{Arc, MutexGuard};
 
 use lathe_dsl::ir::Space;
 
-use super::super::error::{AccessKind, Site, Unusual};
+use super::super::error::{AccessKind, Unusual};
 use super::super::findings::{Kind, Order};
+use super::super::parties;
 use super::super::program::{Instr, Pc, Width};
 use super::super::rows::Regs;
 use super::super::wave::Context;
@@ -39,7 +40,7 @@ pub(in super::super) fn observe<'m, const W: usize>(
 ) -> Option<Turn<'m>> {
     // Before anything is looked at, so that what it finds is what it then accesses.
     let mark = cx.program.marks[step.pc as usize];
-    let messages = (matches!(mark, Mark::Atomic(..)) && in_global(instr)).then(|| monitor.messages());
+    let messages = (matches!(mark, Mark::Atomic(..)) && instr.is_in_global()).then(|| monitor.messages());
     let accesses = match *instr {
         Instr::LdsLoad { pointer, width, n, .. } => in_lds(cx, step, pointer, (width, n), How::LOAD, None),
         Instr::LdsStore { value, pointer, width, n, .. } => {
@@ -180,22 +181,6 @@ pub(in super::super) fn observe<'m, const W: usize>(
     record(monitor, cx, step, &accesses, messages)
 }
 
-/// Whether it accesses global memory.
-fn in_global<const W: usize>(instr: &Instr<W>) -> bool {
-    matches!(
-        instr,
-        Instr::GlobalLoad { .. }
-            | Instr::GlobalStore { .. }
-            | Instr::BufferLoad { .. }
-            | Instr::BufferStore { .. }
-            | Instr::BufferRmw { .. }
-            | Instr::BufferCas { .. }
-            | Instr::CopyToLds { .. }
-            | Instr::Rmw { space: Space::Global, .. }
-            | Instr::Cas { space: Space::Global, .. }
-    )
-}
-
 /// Judges the accesses against those before them, and moves the order that they carry.
 fn record<'m, const W: usize>(
     monitor: &'m Monitor,
@@ -237,7 +222,7 @@ fn record<'m, const W: usize>(
                 if acquires(order) {
                     clock.acquire(message, reach, 1 << lane);
                 } else {
-                    clock.heard.hear(message, clock.block, clock.id);
+                    clock.heard.hear(message, (clock.block, clock.device), clock.id);
                 }
             }
         });
@@ -245,7 +230,7 @@ fn record<'m, const W: usize>(
     if !accesses.constant {
         let found = judge(monitor, watch, step, accesses, atomic.map(|(_, reach)| reach));
         if !found.is_empty() {
-            report(cx, step, accesses.space, accesses.how, &found);
+            report(monitor, cx, step, accesses.space, accesses.how, &found);
         }
     }
     let watch = cx.watch.as_deref_mut()?;
@@ -273,9 +258,9 @@ fn judge<const W: usize>(
     let is_lds = accesses.space == Space::Lds;
     let mut verdicts = Verdicts {
         clock,
+        monitor,
         entry,
         lds_base: is_lds.then_some(watch.base),
-        waves_a_block: monitor.waves_a_block,
         stored: accesses.stored.as_ref(),
         starts: &accesses.starts,
         lane: 0,
@@ -352,20 +337,24 @@ fn publish<const W: usize>(
 
 /// Turns what was found into findings.
 #[cold]
-fn report<const W: usize>(cx: &mut Context<'_>, step: &Step<'_, W>, space: Space, how: How, found: &[Found]) {
+fn report<const W: usize>(
+    monitor: &Monitor,
+    cx: &mut Context<'_>,
+    step: &Step<'_, W>,
+    space: Space,
+    how: How,
+    found: &[Found],
+) {
     for race in found {
         let Some(place) = place(cx, space, race.at) else { continue };
-        let waves = u64::from(cx.program.block_waves());
-        let (old_block, old_wave) = (u64::from(race.old.wave) / waves, (u64::from(race.old.wave) % waves) as u32);
+        let (old_block, old_wave) = monitor.block_of(race.old.wave);
         let old = (race.old.pc, old_block, old_wave, race.old_lane, kind(race.old.how));
         let new = (step.pc, cx.block_number, step.wave, race.lane, kind(how));
         // The same two accesses give the same report, whichever came first.
         let (first, second) =
             if (new.0, new.1, new.2, new.3) < (old.0, old.1, old.2, old.3) { (new, old) } else { (old, new) };
-        let site = |(pc, block, wave, lane, _): (Pc, u64, u32, u32, AccessKind)| Site {
-            block: cx.program.block_at(block),
-            ..cx.site(pc, wave, lane)
-        };
+        let site =
+            |(pc, block, wave, lane, _): (Pc, u64, u32, u32, AccessKind)| parties::site(cx.parties, block, pc, wave, lane);
         let thread = |wave: u32, lane: u32| wave * cx.program.wave() + lane;
         let order = Order {
             at: (second.1, thread(second.2, second.3)),
@@ -374,7 +363,8 @@ fn report<const W: usize>(cx: &mut Context<'_>, step: &Step<'_, W>, space: Space
         };
         let what = Race { access: second.4, place, other: first.4, other_site: site(first), missing: race.missing };
         let site = site(second);
-        cx.findings.add(second.0, Kind::Race(first.0), order, site, Unusual::Race(what));
+        let party = parties::at(cx.parties, second.1) as u32;
+        cx.findings.add((party, second.0), Kind::Race(first.0), order, site, Unusual::Race(what));
     }
 }
 

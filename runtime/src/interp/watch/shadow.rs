@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::super::program::Pc;
 use super::know::{Domain, WaveId};
+use super::mark::Reach;
 
 /// Accesses kept a word. Past that the oldest load, or else the oldest access, is forgotten.
 const MAX_A_WORD: usize = 16;
@@ -39,15 +40,15 @@ impl How {
     pub(super) const UPDATE: Self = Self(Self::WRITES | Self::READS_TOO);
     /// A store that a copy to LDS makes.
     pub(super) const COPY: Self = Self(Self::WRITES | Self::COPIES);
-    const REACH: u8 = 3;
-    const WRITES: u8 = 4;
-    const READS_TOO: u8 = 8;
-    const COPIES: u8 = 16;
+    const REACH: u8 = 7;
+    const WRITES: u8 = 8;
+    const READS_TOO: u8 = 16;
+    const COPIES: u8 = 32;
     /// Not an access: the word has a list.
-    const LISTED: u8 = 32;
+    const LISTED: u8 = 64;
 
-    /// The same as an atomic access that reaches so far (see [`super::mark::Reach`]).
-    pub(super) fn atomic(self, reach: super::mark::Reach) -> Self {
+    /// The same as an atomic access that reaches so far (see [`Reach`]).
+    pub(super) fn atomic(self, reach: Reach) -> Self {
         Self(self.0 | reach as u8)
     }
 
@@ -74,7 +75,13 @@ impl How {
 
     /// What orders it, in global memory.
     pub(super) fn global_domain(self) -> Domain {
-        if self.writes() && self.reach() == 0 { Domain::Plain } else { Domain::Done }
+        const DEVICE: u8 = Reach::Device as u8;
+        match self.reach() {
+            _ if !self.writes() => Domain::Done,
+            ..DEVICE => Domain::Plain,
+            DEVICE => Domain::Device,
+            _ => Domain::Done,
+        }
     }
 }
 

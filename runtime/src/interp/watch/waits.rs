@@ -48,8 +48,9 @@ impl Probe {
     }
 }
 
-#[derive(Default)]
 struct Table {
+    /// Workgroups that may begin or have: those of launches whose turn has come.
+    open: u64,
     begun: u64,
     ended: u64,
     /// Workgroups that cannot go on: at which version of memory, and what their waves wait for, a looping one first.
@@ -68,15 +69,17 @@ pub(in super::super) struct Waits {
 }
 
 impl Waits {
-    pub(super) fn new(blocks: u64, most: u64) -> Self {
-        Self { version: AtomicU64::new(1), blocks, most, table: Mutex::default() }
+    /// Of `blocks` workgroups, of which `open` may begin.
+    pub(super) fn new(blocks: u64, open: u64, most: u64) -> Self {
+        let table = Table { open, begun: 0, ended: 0, stuck: BTreeMap::new(), reported: false };
+        Self { version: AtomicU64::new(1), blocks, most, table: Mutex::new(table) }
     }
 
-    pub(super) fn version(&self) -> u64 {
+    pub(in super::super) fn version(&self) -> u64 {
         self.version.load(Ordering::SeqCst)
     }
 
-    pub(super) fn changed(&self) {
+    pub(in super::super) fn changed(&self) {
         self.version.fetch_add(1, Ordering::SeqCst);
     }
 
@@ -88,9 +91,11 @@ impl Waits {
         self.table().begun += 1;
     }
 
-    pub(in super::super) fn end(&self, block: u64) {
+    /// Workgroup `block` has ended, so that `opened` further ones may begin.
+    pub(in super::super) fn end(&self, block: u64, opened: u64) {
         let mut table = self.table();
         table.ended += 1;
+        table.open += opened;
         table.stuck.remove(&block);
     }
 
@@ -107,7 +112,7 @@ impl Waits {
             table.stuck.insert(block, (version, waiters()));
         }
         let running = table.begun - table.ended;
-        let all_begun = table.begun == self.blocks || running >= self.most;
+        let all_begun = table.begun == table.open || running >= self.most;
         let all_stuck = table.stuck.len() as u64 == running && table.stuck.values().all(|(v, _)| *v == version);
         if table.reported || !all_begun || !all_stuck || self.version() != version {
             return None;
