@@ -71,7 +71,8 @@ pub mod prelude {
     };
     pub use crate::builder::{
         AtomicOptions, Buffer, Builder, Bytes, CopyOptions, Element, Global, GlobalPtr, Group, Grouped, Idx, Lds,
-        LdsPtr, LoadOptions, Operand, Ptr, StoreOptions, V, Values, Vector, Waitcnt, bf16, f16,
+        LdsPtr, LoadOptions, Mailbox, Message, Operand, Ptr, Region, StoreOptions, V, Values, Vector, Waitcnt, bf16,
+        f16,
     };
     pub use crate::ir::{
         AtomicOp, Axis, ButterflyOp, Cache, Family, FastFlags, FastMath, Launch, Memory, NativeForm, Order, Scope,

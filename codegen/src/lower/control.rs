@@ -117,6 +117,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
         let (e, ty) = (&self.emit, self.kernel.ty(result));
         let value = match op {
             Op::LaneId => self.backend.lane_id(&self.lanes()),
+            Op::Clock => self.backend.clock(e),
             Op::LdsBase(array) => self.lds_base(*array),
             Op::PtrAdd(pointer, count) => self.pointer_add(*pointer, *count),
             Op::PtrCast(pointer) => self.get(*pointer),

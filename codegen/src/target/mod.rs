@@ -182,6 +182,9 @@ pub trait Backend: Sync {
     /// Waits for all groups but the newest `n`; where copies are counted, until `outstanding` are left, if there are any.
     fn wait_asyncmark(&self, at: &Lanes<'_, '_, '_>, n: u32, outstanding: Option<u32>) -> Result<()>;
 
+    /// Time in nanoseconds.
+    fn clock<'c, 'a>(&self, e: &Emitter<'c, 'a>) -> Result<Value<'c, 'a>>;
+
     /// Sleeps for about 64 times so many cycles.
     fn s_sleep(&self, e: &Emitter<'_, '_>, amount: u32) -> Result<()>;
 

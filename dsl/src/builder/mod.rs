@@ -8,6 +8,7 @@ mod control;
 mod element;
 mod group;
 mod lanes;
+mod mailbox;
 mod math;
 pub mod matrix;
 mod narrow;
@@ -31,6 +32,9 @@ pub use element::{
 };
 pub use group::{Group, Grouped};
 pub use half::{bf16, f16};
+pub use mailbox::{
+    Bounded, HEALTH_WORDS, Mailbox, Message, NO_SOURCE, POLL_MAX, Region, TAG_SLOTS, WAITED_UNIT_NS, step_tag_of,
+};
 pub use narrow::Codes;
 pub use options::{AtomicOptions, CopyOptions, LoadOptions, StoreOptions};
 pub use pointer::{AddressSpace, Count, Global, GlobalPtr, Lds, LdsPtr, Ptr};

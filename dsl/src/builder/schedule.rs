@@ -1,6 +1,7 @@
 //! Waiting, priorities and hints to AMD's scheduler.
 
 use super::Builder;
+use super::value::V;
 use crate::ir::Op;
 
 /// Counters of [`Builder::s_waitcnt`]; one that is not named is not waited for.
@@ -138,6 +139,31 @@ impl<'k> Builder<'k> {
     #[track_caller]
     pub fn s_sleep(&'k self, n: u32) {
         self.emit_void(Op::SSleep(n));
+    }
+
+    /// Time in nanoseconds since some moment, for measuring what passes between two readings. `cpu` and `gcn`: 1000 more at each
+    /// reading by the wave, whatever the schedule.
+    ///
+    /// ```
+    /// # use lathe_dsl::prelude::*;
+    /// # lathe_dsl::builder::build("k", Target::GFX950, Launch::linear(1, 64), vec![], |k| {
+    /// # let flag = k.constant(0u64).to_ptr::<u32>();
+    /// // Waits until the flag is up, a millisecond at most.
+    /// let start = k.clock();
+    /// let seen = k.while_(
+    ///     (),
+    ///     |()| {
+    ///         let seen = k.ptr_load_with::<u32>(flag, Memory::new().relaxed(Scope::Device));
+    ///         (seen.eq(0) & (k.clock() - start).lt(1_000_000), seen)
+    ///     },
+    ///     |_| k.s_sleep(1),
+    /// );
+    /// # let _ = seen;
+    /// # }).unwrap();
+    /// ```
+    #[track_caller]
+    pub fn clock(&'k self) -> V<'k, u64> {
+        self.emit(Op::Clock)
     }
 
     /// Priority of the wave, 0 to 3; nothing on NVIDIA.

@@ -5,7 +5,7 @@ use super::op::Op;
 /// What an operation has to do with: whoever treats operations by sort asks this, so that a new one is sorted once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OpKind {
-    /// Who runs: indices of the thread, its workgroup and its lane.
+    /// Who runs, and when: indices of the thread, its workgroup and its lane; the time.
     Place,
     /// Data of one lane: its results follow from its operands and attributes, it touches nothing else.
     Data,
@@ -32,7 +32,7 @@ impl Op {
     /// What it has to do with.
     pub const fn kind(&self) -> OpKind {
         match self {
-            Self::ThreadId(_) | Self::BlockId(_) | Self::LaneId => OpKind::Place,
+            Self::ThreadId(_) | Self::BlockId(_) | Self::LaneId | Self::Clock => OpKind::Place,
             Self::Const(..)
             | Self::Unary(..)
             | Self::Binary(..)

@@ -449,6 +449,10 @@ ops! {
         BlockId(axis: Axis) = "block_id", "k.block_id(axis)", "gpu.block_idx", Class::U32, "() -> u32", BITS;
         /// Index of the lane in its wave: the linear thread index (x fastest) modulo the wave width.
         LaneId = "lane_id", "k.lane_id()", "gpu.lane_id", Class::U32, "() -> u32", BITS;
+        /// Time in nanoseconds since some moment: the difference of two readings by one thread is the time that passed between them. It
+        /// moves in steps, of 10 ns on AMD (`s_memrealtime`, gfx12 `s_sendmsg_rtn`), of up to 1 µs on NVIDIA (`%globaltimer`).
+        /// `cpu` and `gcn`: a clock of the wave's own that goes on by 1000 at each reading, whatever the schedule.
+        Clock = "clock", "k.clock()", "llvm.amdgcn.s.memrealtime", Class::U64, "() -> u64", Agreement::None;
         /// See [`UnaryOp`].
         Unary(op: UnaryOp, a: Value) = "", "", "", Class::ALL, "", BITS;
         /// See [`BinaryOp`].

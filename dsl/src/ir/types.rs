@@ -128,6 +128,8 @@ impl Class {
     pub const BOOL: Self = Self::of(&[Scalar::Bool]);
     /// `u32`.
     pub const U32: Self = Self::of(&[Scalar::U32]);
+    /// `u64`.
+    pub const U64: Self = Self::of(&[Scalar::U64]);
     /// What packed codes of narrow floats lie in: `u8`, `u16`, `u32`.
     pub const CODES: Self = Self::of(&[Scalar::U8, Scalar::U16, Scalar::U32]);
     /// `f32`.

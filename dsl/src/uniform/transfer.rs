@@ -55,6 +55,8 @@ impl Transfer<'_> {
             Op::IntToPtr(_) | Op::MakeBuffer { .. } => State::mixed(operands()).with_written(true),
             Op::ThreadId(axis) => sources::thread_id(self.kernel.launch.block, *axis),
             Op::LaneId => sources::lane_id(self.wave),
+            // Lanes may read it one after the other.
+            Op::Clock => State::DIFFERENT,
             Op::Unary(UnaryOp::Not, a)
             | Op::Expect { condition: a, .. }
             | Op::Opaque(a)

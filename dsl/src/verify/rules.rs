@@ -95,6 +95,7 @@ impl Scope<'_> {
                 Ok(())
             }
             Op::ThreadId(_) | Op::BlockId(_) | Op::LaneId => same(Type::U32, "the result", result()?),
+            Op::Clock => same(Type::U64, "the result", result()?),
             Op::Unary(..) | Op::Binary(..) => keeps(),
             Op::Compare(..) => {
                 let ty = operands[0];

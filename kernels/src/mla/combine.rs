@@ -92,7 +92,7 @@ impl Kernel for MlaCombine {
 
 impl MlaCombine {
     /// Combines the rows of tokens `first_token..first_token + 4` of `head` into LDS; rows past the last token become 0.
-    /// Thread `t` does token `t / 128`, latents `4 (t mod 128) ..`. Ends with a barrier.
+    /// Ends with a barrier.
     fn stage_combine<'k>(
         &self,
         k: &'k Builder<'k>,
@@ -101,9 +101,7 @@ impl MlaCombine {
         head: V<'k, u32>,
         first_token: V<'k, u32>,
     ) {
-        let threads_a_row = LATENTS / LATENTS_A_THREAD;
-        let row = k.thread_id(Axis::X).div_floor(threads_a_row);
-        let column = k.thread_id(Axis::X).rem_floor(threads_a_row) * 2;
+        let (row, column) = own_words(k);
         let token = (first_token + row).minimum(self.tokens - 1);
         let source = |rank: u32| (token + rank * self.tokens) * HEADS + head;
         let load = |rank: u32| k.buffer_load::<Vector<u32, 2>>(args.partial, source(rank) * ROW + column).elements();
@@ -111,15 +109,8 @@ impl MlaCombine {
         let words = if self.ranks == 1 {
             load(0)
         } else {
-            let lse: Vec<_> = (0..self.ranks).map(|r| sane(k.buffer_load(args.lse, source(r)))).collect();
-            let rows: Vec<_> = (0..self.ranks).map(load).collect();
-            let weights = combine_weights(&lse);
-            let sums: [V<'k, f32>; 4] = std::array::from_fn(|j| {
-                let latents: Vec<_> =
-                    rows.iter().map(|w| if j % 2 == 0 { w[j / 2].bf_lo() } else { w[j / 2].bf_hi() }).collect();
-                weighted_sum(k, &weights, &latents)
-            });
-            [k.bf16_pair(sums[0], sums[1]), k.bf16_pair(sums[2], sums[3])]
+            let lse: Vec<_> = (0..self.ranks).map(|r| k.buffer_load(args.lse, source(r))).collect();
+            combine_ranks(k, &lse, &(0..self.ranks).map(load).collect::<Vec<_>>())
         };
         let live = (first_token + row).lt(self.tokens);
         let words = words.map(|w| live.select(w, 0));
@@ -147,6 +138,24 @@ impl MlaCombine {
             k.buffer_store(words, args.latents, Bytes(((token * HEADS + head) * ROW + column) * 4));
         });
     }
+}
+
+/// Which of a task's tokens a thread works on, and the first of its two words (four latents) of it: thread `t` token `t / 128`,
+/// words `2 (t mod 128) ..`.
+pub fn own_words<'k>(k: &'k Builder<'k>) -> (V<'k, u32>, V<'k, u32>) {
+    let threads_a_row = LATENTS / LATENTS_A_THREAD;
+    let thread = k.thread_id(Axis::X);
+    (thread.div_floor(threads_a_row), thread.rem_floor(threads_a_row) * 2)
+}
+
+/// Two words of each rank's row, weighted by the ranks' LSE (as they came), into two words of bf16 latents.
+pub fn combine_ranks<'k>(k: &'k Builder<'k>, lse: &[V<'k, f32>], rows: &[[V<'k, u32>; 2]]) -> [V<'k, u32>; 2] {
+    let weights = combine_weights(&lse.iter().map(|l| sane(*l)).collect::<Vec<_>>());
+    let sums: [V<'k, f32>; 4] = std::array::from_fn(|j| {
+        let latent = |w: &[V<'k, u32>; 2]| if j % 2 == 0 { w[j / 2].bf_lo() } else { w[j / 2].bf_hi() };
+        weighted_sum(k, &weights, &rows.iter().map(latent).collect::<Vec<_>>())
+    });
+    [k.bf16_pair(sums[0], sums[1]), k.bf16_pair(sums[2], sums[3])]
 }
 
 /// An LSE that no arithmetic can spoil: NaN and +inf become −inf, the LSE of an empty rank.

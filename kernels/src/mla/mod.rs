@@ -5,7 +5,10 @@
 
 pub mod combine;
 pub mod latents;
+pub mod message;
 pub mod problem;
+pub mod push;
+pub mod ranks;
 pub mod reference;
 mod run;
 pub mod splits;

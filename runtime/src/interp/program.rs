@@ -103,6 +103,8 @@ instrs! {
         ThreadId { dst; axis: Axis }
         BlockId { dst; axis: Axis }
         LaneId { dst }
+        /// The wave's own clock, which this moves on.
+        Clock { dst }
         Map1 { dst, a; f: Fn1<W>, n: u32 }
         Map2 { dst, a, b; f: Fn2<W>, n: u32 }
         Map3 { dst, a, b, c; f: Fn3<W>, n: u32 }

@@ -78,6 +78,9 @@ pub(super) enum Stop {
 /// Back edges of `while` loops after which a wave lets others run.
 const BACK_EDGES: u32 = 16;
 
+/// Nanoseconds from one reading of a wave's clock to the next.
+pub(crate) const CLOCK_STEP: u64 = 1000;
+
 /// An open `If`, `Loop` or `While`.
 struct Frame {
     /// Mask to go back to.
@@ -104,6 +107,8 @@ pub(super) struct Wave<const W: usize> {
     steps: u64,
     /// The same, each counted once an active lane.
     lane_ops: u64,
+    /// Time of the last reading, in nanoseconds.
+    clock: u64,
 }
 
 /// Calls a function or a method, generic over cell, wave and bytes, for a width in memory.
@@ -153,13 +158,14 @@ impl<const W: usize> Wave<W> {
             thread_ids: std::array::from_fn(|axis| std::array::from_fn(|lane| thread(lane)[axis])),
             back_edges: 0,
             steps: 0,
+            clock: 0,
             lane_ops: 0,
         }
     }
 
     /// Back to the kernel's start, for the next workgroup.
     pub(super) fn reset(&mut self) {
-        (self.steps, self.lane_ops) = (0, 0);
+        (self.steps, self.lane_ops, self.clock) = (0, 0, 0);
         self.pc = 0;
         self.back_edges = 0;
         self.frames.clear();
@@ -184,7 +190,7 @@ impl<const W: usize> Wave<W> {
     /// A digest of all that decides, with memory, what it does next.
     pub(super) fn state(&self) -> u64 {
         let mut hasher = FxHasher::default();
-        (self.pc, self.mask).hash(&mut hasher);
+        (self.pc, self.mask, self.clock).hash(&mut hasher);
         self.frames.iter().for_each(|f| (f.saved, f.others).hash(&mut hasher));
         // Word by word: the hasher is weak on bytes.
         self.regs.r32.iter().flatten().for_each(|x| hasher.write_u32(*x));
@@ -309,6 +315,11 @@ impl<const W: usize> Wave<W> {
                 }
                 Instr::LaneId { dst } => {
                     regs.r32[dst as usize] = std::array::from_fn(|lane| lane as u32);
+                    Ok(())
+                }
+                Instr::Clock { dst } => {
+                    self.clock += CLOCK_STEP;
+                    regs.r64[dst as usize] = [self.clock; W];
                     Ok(())
                 }
                 Instr::Select { dst, condition, a, b, class, each, n } => {

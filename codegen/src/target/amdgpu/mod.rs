@@ -255,6 +255,12 @@ impl Backend for Amdgpu {
         outstanding.map_or(Ok(()), |n| Self::wait_for_loads(at.e, n))
     }
 
+    fn clock<'c, 'a>(&self, e: &Emitter<'c, 'a>) -> Result<Value<'c, 'a>> {
+        // 100 MHz on every chip.
+        let ticks = e.call("llvm.readsteadycounter", &[], e.int(64))?;
+        e.same("arith.muli", &[ticks, e.word64(10)?])
+    }
+
     fn s_sleep(&self, e: &Emitter<'_, '_>, amount: u32) -> Result<()> {
         e.call_void("llvm.amdgcn.s.sleep", &[e.word(amount)?])
     }

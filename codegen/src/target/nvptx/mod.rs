@@ -238,6 +238,10 @@ impl Backend for Nvptx {
         if self.is_ordered_within(scope) {
             return e.compiler_barrier();
         }
+        // The lanes meet before the fence, not behind it: the fence of the one that raises the flag is then about the stores of all.
+        if !copies {
+            Self::meet(at)?;
+        }
         let order = Ordering::AcqRel.attribute(e);
         let attributes = [("ordering", order), ("syncscope", e.string(self.sync_scope(scope)))];
         e.op("llvm.fence", &[], &[], &attributes).map(drop)
@@ -254,6 +258,10 @@ impl Backend for Nvptx {
     fn wait_asyncmark(&self, at: &Lanes<'_, '_, '_>, n: u32, _: Option<u32>) -> Result<()> {
         at.e.call_void("llvm.nvvm.cp.async.wait.group", &[at.e.word(n)?])?;
         Self::meet(at)
+    }
+
+    fn clock<'c, 'a>(&self, e: &Emitter<'c, 'a>) -> Result<Value<'c, 'a>> {
+        e.call("llvm.readsteadycounter", &[], e.int(64))
     }
 
     fn s_sleep(&self, e: &Emitter<'_, '_>, amount: u32) -> Result<()> {

@@ -54,6 +54,11 @@ impl<const W: usize> Flattener<'_, W> {
                     _ => Instr::LaneId { dst },
                 });
             }
+            Op::Clock => {
+                self.require(ty == Type::U64, || format!("`clock` gives {ty}"))?;
+                let dst = self.define(v)?;
+                self.emit(Instr::Clock { dst });
+            }
             Op::Unary(op, a) => {
                 self.defined(op.def(), ty)?;
                 let a = self.typed(*a, ty)?;

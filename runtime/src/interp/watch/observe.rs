@@ -133,6 +133,7 @@ pub(in super::super) fn observe<'m, const W: usize>(
         | Instr::ThreadId { .. }
         | Instr::BlockId { .. }
         | Instr::LaneId { .. }
+        | Instr::Clock { .. }
         | Instr::Map1 { .. }
         | Instr::Map2 { .. }
         | Instr::Map3 { .. }

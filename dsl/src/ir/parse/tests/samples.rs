@@ -87,6 +87,7 @@ fn plain(all: &mut Vec<(Op, Vec<Type>)>) {
     let mut f32 = |op| all.push((op, vec![F32]));
     f32(Op::Const(Bits(0x3F80_0000)));
     f32(Op::LaneId);
+    f32(Op::Clock);
     f32(Op::Fma { a: A, b: B, c: C });
     f32(Op::Select { condition: A, on_true: B, on_false: C });
     f32(Op::Convert(A));
