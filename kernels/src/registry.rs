@@ -12,6 +12,8 @@ use serde::Serialize;
 
 use crate::gemm::mx::GemmMx;
 use crate::mla::combine::MlaCombine;
+use crate::mla::push::MlaPush;
+use crate::mla::ranks::MlaCombineRanks;
 use crate::mla::splits::MlaCombineSplits;
 use crate::mla::uv::MlaUv;
 
@@ -40,9 +42,17 @@ pub const KERNELS: &[Entry] = &[
         "Combines the ranks' partial attention rows, weighted by their log-sum-exp, into bf16 latents",
         &["stage_combine", "store_latents"],
     ),
+    entry::<MlaCombineRanks>(
+        "Combines the partial attention rows that ranks have sent, weighted by their log-sum-exp, into bf16 latents",
+        &["poll", "combine"],
+    ),
     entry::<MlaCombineSplits>(
         "Combines the partial attention rows of a rank's splits, weighted by their log-sum-exp, into bf16 latents",
         &["weigh", "part_sums", "reduce"],
+    ),
+    entry::<MlaPush>(
+        "Sends a rank's partial attention rows and their log-sum-exp to the ranks whose heads they are of",
+        &["stage_push"],
     ),
     entry::<MlaUv>(
         "Multiplies combined latents, quantised to MXFP4, by W_UV, and the result by the gate",

@@ -68,6 +68,9 @@ pub enum Error {
     /// A kernel faulted. The driver does nothing more in this process on the device: every later call that fails says this again.
     #[error("{0}")]
     Faulted(Arc<KernelFault>),
+    /// A kernel's wait for a message gave up: what it computed is wrong.
+    #[error("{0}")]
+    GaveUp(Arc<crate::mailbox::GaveUp>),
     /// Something of another device, or of another driver.
     #[error("the {what} is not one of {device}")]
     Foreign {

@@ -19,6 +19,7 @@ pub mod interp;
 pub mod jit;
 pub mod key;
 mod launch;
+pub mod mailbox;
 
 pub use buffer::DeviceBuffer;
 pub use engine::Engine;

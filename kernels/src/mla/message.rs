@@ -28,7 +28,10 @@ pub const SLOT_PAIRS: u32 = ROW_PAIRS + 2;
 pub const SLOT: u32 = SLOT_PAIRS * PAIR;
 
 /// The region's number in health records.
-pub const REGION_ID: u32 = 1;
+const REGION_ID: u32 = 1;
+
+/// The regions that records may name.
+pub const REGIONS: &[(u32, &str)] = &[(REGION_ID, "cmb")];
 
 /// The shape of a step's messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

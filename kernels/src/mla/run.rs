@@ -1,10 +1,13 @@
 //! Runs the mla kernels on real attention and checks what comes out.
 
+mod push;
+mod ranks;
 mod splits;
 mod uv;
 
 use half::bf16;
 use lathe_dsl::kernel;
+use lathe_runtime::device::Device;
 use lathe_runtime::jit::Compiled;
 use lathe_runtime::{DeviceBuffer, Engine};
 
@@ -58,19 +61,25 @@ impl Run for MlaCombine {
         let report = compiled.launch::<Self>(device.as_ref(), &args)?;
         let got = latents.to_vec()?;
 
-        let reference = combine(ranks, tokens, &problem.partial, &problem.lse);
-        let bounds = unsplit_bound(ranks, tokens, &problem.partial, &problem.lse);
-        let stage = if device.approximates() {
-            let bounds = device_bound(ranks, tokens, &problem.partial, &problem.lse, &reference);
-            let expected: Vec<f64> = reference.iter().map(|x| x.to_f64()).collect();
-            bounded_check("the stage in plain Rust", &got, &expected, &bounds)
-        } else {
-            stage_check(compare(&got, &reference))
-        };
-        let unsplit = bounded_check("attention in f64, never split", &got, &problem.unsplit, &bounds);
-        let checks = vec![stage, unsplit];
+        let checks = combine_checks(device.as_ref(), &problem, &got);
         Ok(Outcome { checks, findings: report.findings, time: report.time })
     }
+}
+
+/// Holds combined latents of a problem against the stage in plain Rust and against attention itself.
+fn combine_checks(device: &dyn Device, problem: &Problem, got: &[bf16]) -> Vec<Check> {
+    let Problem { ranks, tokens, partial, lse, unsplit, .. } = problem;
+    let (ranks, tokens) = (*ranks, *tokens);
+    let reference = combine(ranks, tokens, partial, lse);
+    let bounds = unsplit_bound(ranks, tokens, partial, lse);
+    let stage = if device.approximates() {
+        let bounds = device_bound(ranks, tokens, partial, lse, &reference);
+        let expected: Vec<f64> = reference.iter().map(|x| x.to_f64()).collect();
+        bounded_check("the stage in plain Rust", got, &expected, &bounds)
+    } else {
+        stage_check(compare(got, &reference))
+    };
+    vec![stage, bounded_check("attention in f64, never split", got, unsplit, &bounds)]
 }
 
 /// The device rounds `hw_exp2` and `hw_rcp` correctly, so nothing but equality is right.
