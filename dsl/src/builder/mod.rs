@@ -142,6 +142,11 @@ impl<'k> Builder<'k> {
         self.target.chip()
     }
 
+    /// The target this kernel is traced for.
+    pub fn target(&self) -> Target {
+        self.target
+    }
+
     /// Lanes a wave has on this target: a build-time number.
     pub fn wave(&self) -> u32 {
         self.target.chip().wave

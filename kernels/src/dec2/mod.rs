@@ -16,6 +16,8 @@ pub mod options;
 pub mod phases;
 pub mod plane;
 pub mod shared;
+pub mod stage;
+pub mod stages;
 pub mod weights;
 
 /// Channels of skip features, of the block and of its output.

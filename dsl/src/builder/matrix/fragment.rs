@@ -172,8 +172,14 @@ impl<'k> Builder<'k> {
     /// packed codes: in the order of the codes).
     #[track_caller]
     pub fn places<P: Product, R: Role<P>>(&'k self) -> Vec<Place<'k>> {
-        let layout = self.fragment_layout::<P, R>();
-        let first = self.first_place(&layout);
+        self.places_of(&self.fragment_layout::<P, R>())
+    }
+
+    /// Row and column of every element that this lane holds by a layout, in the order of the elements: that of a product on
+    /// another chip, say. As many lanes as the layout has are a group.
+    #[track_caller]
+    pub fn places_of(&'k self, layout: &Layout) -> Vec<Place<'k>> {
+        let first = self.first_place(layout);
         let place = |e| {
             let (row, col) = layout.at(0, e);
             Place { row: plus(first.row, row), col: plus(first.col, col) }
