@@ -242,8 +242,8 @@ pub(super) fn together(devices: &[&Cpu], ranks: &[Rank], seed: Option<u64>) -> R
     let options = devices.first().map_or_else(CpuOptions::default, |device| device.options.clone());
     let options = CpuOptions { seed: seed.or(options.seed), ..options };
     let start = Instant::now();
-    let reports = interp::launch_group(&launches, &options)
-        .map_err(|GroupError { rank, error }| (rank, Error::fault(error)))?;
+    let reports =
+        interp::launch_group(&launches, &options).map_err(|GroupError { rank, error }| (rank, Error::fault(error)))?;
     let time = start.elapsed();
     Ok(reports.iter().map(|rank| rank.iter().map(|report| told(report, time)).collect()).collect())
 }

@@ -9,6 +9,7 @@ use super::lds::Lds;
 use super::memory::GlobalBuffer;
 use super::program::{Offset, Pc, Reg, Source};
 use super::rows::{Cell, Done, Raised, Regs, Row, each_lane, lanes_where};
+use super::watch::{Mark, Reach, releases};
 use super::wave::Context;
 
 fn at_lane<T>(lane: usize, result: Result<T, Box<FaultKind>>) -> Result<T, Raised> {
@@ -133,12 +134,99 @@ impl<'a> Access<'_, 'a> {
     /// Reading bytes that nobody wrote is a finding.
     #[inline(always)]
     fn check_written(&mut self, lane: usize, buffer: &GlobalBuffer, name: &'static str, at: usize, n: usize) -> Done {
-        if buffer.is_written(at, n) {
-            return Ok(());
-        }
+        if buffer.is_written(at, n) { Ok(()) } else { self.uninitialised(lane, buffer, name, at, n) }
+    }
+
+    #[cold]
+    fn uninitialised(&mut self, lane: usize, buffer: &GlobalBuffer, name: &'static str, at: usize, n: usize) -> Done {
         let (kind, access) = (FindingKind::Uninitialised, self.kind);
         let (offset, extent) = (at as i64, buffer.len() as u64);
         self.unusual(lane, BufferAccess { kind, access, buffer: name, offset, bytes: n as u32, extent })
+    }
+
+    /// What lane `lane` sees of `bytes` bytes of a buffer, words of four: `put` takes them.
+    fn seen(
+        &mut self,
+        lane: usize,
+        (buffer, name, at): (&GlobalBuffer, &'static str, usize),
+        bytes: usize,
+        mut put: impl FnMut(usize, [u8; 4]),
+    ) -> Done {
+        match self.on_its_way(lane, (buffer, name, at), bytes)? {
+            Some(seen) => {
+                let words = seen.chunks_exact(4).filter_map(|word| word.try_into().ok());
+                words.enumerate().for_each(|(e, word)| put(e, word));
+            }
+            None => {
+                self.check_written(lane, buffer, name, at, bytes)?;
+                buffer.load::<4>(at, bytes / 4, |e, bits| put(e, (bits as u32).to_le_bytes()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The same if some of it is on its way to global memory.
+    fn on_its_way(
+        &mut self,
+        lane: usize,
+        (buffer, name, at): (&GlobalBuffer, &'static str, usize),
+        bytes: usize,
+    ) -> Result<Option<Vec<u8>>, Raised> {
+        let late = self.cx.late.as_ref();
+        let Some(seen) = late.and_then(|late| late.seen(self.wave, buffer, at, bytes)) else { return Ok(None) };
+        if !seen.written {
+            self.uninitialised(lane, buffer, name, at, bytes)?;
+        }
+        Ok(Some(seen.bytes))
+    }
+
+    /// A load where stores become visible late.
+    #[inline(never)]
+    fn load_late<C: Cell, const W: usize, const B: usize>(
+        &mut self,
+        lane: usize,
+        (buffer, name, at): (&GlobalBuffer, &'static str, usize),
+        rows: &mut [Row<C, W>],
+    ) -> Done {
+        match self.on_its_way(lane, (buffer, name, at), rows.len() * B)? {
+            Some(seen) => {
+                rows.iter_mut().zip(seen.chunks_exact(B)).for_each(|(row, bytes)| row[lane] = from_bytes(bytes));
+            }
+            None => {
+                self.check_written(lane, buffer, name, at, rows.len() * B)?;
+                buffer.load::<B>(at, rows.len(), |e, bits| rows[e][lane] = C::from_bits(bits));
+            }
+        }
+        Ok(())
+    }
+
+    /// A store where they become visible late.
+    #[inline(never)]
+    fn store_late<C: Cell, const W: usize, const B: usize>(&mut self, lane: usize, address: u64, rows: &[Row<C, W>]) {
+        let bytes: Vec<u8> = rows.iter().flat_map(|row| row[lane].bits().to_le_bytes().into_iter().take(B)).collect();
+        let reach = match self.cx.program.marks[self.pc as usize] {
+            Mark::Atomic(_, scope) => Reach::of(scope),
+            _ => None,
+        };
+        if let Some(late) = &mut self.cx.late {
+            late.store((self.wave, lane), address, &bytes, reach);
+        }
+    }
+
+    /// What the lanes of `mask` stored comes before their operation, if that releases.
+    fn release(&mut self, mask: u64) {
+        if let (Some(late), Mark::Atomic(order, scope)) = (&mut self.cx.late, self.cx.program.marks[self.pc as usize])
+            && let Some(reach) = Reach::of(scope).filter(|_| releases(order))
+        {
+            late.release(self.wave, mask, reach);
+        }
+    }
+
+    /// An update of `bytes` bytes at `address` comes.
+    fn settle(&mut self, address: u64, bytes: usize) {
+        if let Some(late) = &mut self.cx.late {
+            late.settle(self.wave, address, bytes as u64);
+        }
     }
 
     /// Where an access of `n` elements of `B` bytes to a buffer lies, or `None` if it does not end within it.
@@ -186,11 +274,12 @@ impl<'a> Access<'_, 'a> {
         (n, whole): (u32, bool),
         mask: u64,
     ) -> Done {
-        self.cx.lds.issue(self.wave);
+        self.cx.issue(self.wave);
         let whole = whole && n as usize * B > 4;
         let rows = &mut C::file_mut(regs)[dst as usize..(dst + n) as usize];
         each_lane::<W>(mask, |lane| {
             match self.locate::<W, B>(lane, place, offsets[lane], rows.len())? {
+                Some(found) if self.cx.late.is_some() => self.load_late::<C, W, B>(lane, found, rows)?,
                 Some((buffer, name, at)) => {
                     self.check_written(lane, buffer, name, at, rows.len() * B)?;
                     let load = || buffer.load::<B>(at, rows.len(), |e, bits| rows[e][lane] = C::from_bits(bits));
@@ -212,11 +301,16 @@ impl<'a> Access<'_, 'a> {
         (n, whole): (u32, bool),
         mask: u64,
     ) -> Done {
-        self.cx.lds.issue(self.wave);
+        self.cx.issue(self.wave);
         let whole = whole && n as usize * B > 4;
         let rows = &C::file(regs)[value as usize..(value + n) as usize];
+        self.release(mask);
         each_lane::<W>(mask, |lane| {
             if let Some((buffer, _, at)) = self.locate::<W, B>(lane, place, offsets[lane], rows.len())? {
+                if self.cx.late.is_some() {
+                    self.store_late::<C, W, B>(lane, buffer.address() + at as u64, rows);
+                    return Ok(());
+                }
                 let store = || buffer.store::<B>(at, rows.len(), |e| rows[e][lane].bits());
                 buffer.undivided(whole, store);
             }
@@ -244,8 +338,9 @@ impl<'a> Access<'_, 'a> {
         if let Some((buffer, name, at)) = self.locate::<W, 4>(lane, place, offsets[lane], words.len())? {
             let address = buffer.address() + at as u64;
             self.resolve(lane, address, 4 * words.len(), 4)?;
-            self.check_written(lane, buffer, name, at, 4 * words.len())?;
-            buffer.load::<4>(at, words.len(), |e, bits| words[e] = bits as u32);
+            self.seen(lane, (buffer, name, at), 4 * words.len(), |e, four| {
+                words[e] = u32::from_le_bytes(four);
+            })?;
         }
         for (row, word) in regs.r32[dst as usize..].iter_mut().zip(words) {
             *row = [*word; W];
@@ -263,13 +358,14 @@ impl<'a> Access<'_, 'a> {
         f: impl Fn(usize, u64) -> u64,
         mask: u64,
     ) -> Done {
-        self.cx.lds.issue(self.wave);
+        self.cx.issue(self.wave);
         let dst = &mut C::file_mut(regs)[dst as usize];
         each_lane::<W>(mask, |lane| {
             let old = match self.locate::<W, B>(lane, place, offsets[lane], 1)? {
                 Some((buffer, name, at)) => {
                     let address = buffer.address() + at as u64;
                     self.resolve(lane, address, B, B as u32)?;
+                    self.settle(address, B);
                     self.check_written(lane, buffer, name, at, B)?;
                     buffer.update::<B>(at, |old| f(lane, old))
                 }
@@ -289,15 +385,16 @@ impl<'a> Access<'_, 'a> {
         mask: u64,
     ) -> Done {
         super::lanes::uniform(pointers, mask, "LDS pointer of a copy")?;
+        if let Some(late) = &mut self.cx.late {
+            late.issue(self.wave);
+        }
         let copy = self.cx.program.locations[self.pc as usize];
         each_lane::<W>(mask, |lane| {
             let mut data = [0; 16];
             let data = &mut data[..bytes as usize];
             if let Some((buffer, name, at)) = self.locate::<W, 4>(lane, place, offsets[lane], data.len() / 4)? {
-                self.check_written(lane, buffer, name, at, data.len())?;
-                buffer.load::<4>(at, data.len() / 4, |e, bits| {
-                    data[4 * e..4 * e + 4].copy_from_slice(&bits.to_le_bytes()[..4]);
-                });
+                let len = data.len();
+                self.seen(lane, (buffer, name, at), len, |e, four| data[4 * e..4 * e + 4].copy_from_slice(&four))?;
             }
             let pointer = super::lds::advance(pointers[lane], i64::from(bytes) * lane as i64);
             at_lane(lane, self.cx.lds.copy(pointer, data, self.wave))
@@ -319,11 +416,14 @@ impl<'a> Access<'_, 'a> {
         let pointers = regs.r64[pointer as usize];
         let first = pointers[mask.trailing_zeros() as usize % W];
         if lanes_where(&pointers, |p| p != first) & mask != 0 {
-            self.cx.lds.issue(self.wave);
+            self.cx.issue(self.wave);
         }
         let rows = &mut C::file_mut(regs)[dst as usize..(dst + n) as usize];
         each_lane::<W>(mask, |lane| {
             let (found, at) = self.resolve(lane, pointers[lane], rows.len() * B, align)?;
+            if self.cx.late.is_some() {
+                return self.load_late::<C, W, B>(lane, (found.buffer, found.name, at), rows);
+            }
             self.check_written(lane, found.buffer, found.name, at, rows.len() * B)?;
             let load = || found.buffer.load::<B>(at, rows.len(), |e, bits| rows[e][lane] = C::from_bits(bits));
             found.buffer.undivided(ordered, load);
@@ -340,11 +440,16 @@ impl<'a> Access<'_, 'a> {
         ordered: bool,
         mask: u64,
     ) -> Done {
-        self.cx.lds.issue(self.wave);
+        self.cx.issue(self.wave);
         let pointers = &regs.r64[pointer as usize];
         let rows = &C::file(regs)[value as usize..(value + n) as usize];
+        self.release(mask);
         each_lane::<W>(mask, |lane| {
             let (found, at) = self.resolve(lane, pointers[lane], rows.len() * B, align)?;
+            if self.cx.late.is_some() {
+                self.store_late::<C, W, B>(lane, pointers[lane], rows);
+                return Ok(());
+            }
             let store = || found.buffer.store::<B>(at, rows.len(), |e| rows[e][lane].bits());
             found.buffer.undivided(ordered, store);
             Ok(())
@@ -361,7 +466,8 @@ impl<'a> Access<'_, 'a> {
         mask: u64,
     ) -> Done {
         if space == Space::Global {
-            self.cx.lds.issue(self.wave);
+            self.cx.issue(self.wave);
+            self.release(mask);
         }
         let pointers = regs.r64[pointer as usize];
         let dst = &mut C::file_mut(regs)[dst as usize];
@@ -375,6 +481,7 @@ impl<'a> Access<'_, 'a> {
                 }
                 Space::Global => {
                     let (found, at) = self.resolve(lane, pointers[lane], B, B as u32)?;
+                    self.settle(pointers[lane], B);
                     self.check_written(lane, found.buffer, found.name, at, B)?;
                     found.buffer.update::<B>(at, |old| f(lane, old))
                 }

@@ -15,6 +15,7 @@ mod explore;
 mod findings;
 mod flatten;
 mod lanes;
+mod late;
 mod lds;
 mod matrix;
 mod memory;

@@ -101,6 +101,9 @@ impl<const W: usize> Group<W> {
                     Some(_) => self.waves[wave].run::<true>(cx, code, fuel)?,
                 };
                 self.stops[wave] = stop;
+                if let Some(late) = &mut cx.late {
+                    late.chance(wave as u32, stop == Stop::Yielded);
+                }
                 match stop {
                     Stop::Preempted => {}
                     Stop::Yielded => {

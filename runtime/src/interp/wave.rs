@@ -13,6 +13,7 @@ use super::alu;
 use super::error::{Absence, AccessKind, Fault, FaultKind, Site};
 use super::findings::Findings;
 use super::lanes;
+use super::late::Late;
 use super::lds::{self, Lds};
 use super::matrix::Operands;
 use super::memory::GlobalBuffer;
@@ -21,7 +22,7 @@ use super::program::{Class, Instr, Pc, Program, Width, opened_around};
 use super::promises::Promises;
 use super::rows::{Raised, Regs, Row, all_lanes, lanes_where};
 use super::step;
-use super::watch::{self, Step, Watch};
+use super::watch::{self, Mark, Reach, Step, Watch, releases};
 
 /// What a workgroup's waves share.
 pub(super) struct Context<'a> {
@@ -36,6 +37,8 @@ pub(super) struct Context<'a> {
     /// Coordinates of the workgroup, and its number among all of them.
     pub(super) block: [u32; 3],
     pub(super) block_number: u64,
+    /// Stores that are on their way; `None` where every store is visible at once.
+    pub(super) late: Option<Late<'a>>,
     /// What pointers reach.
     pub(super) allocations: &'a Allocations<'a>,
     pub(super) lds: &'a mut Lds,
@@ -49,6 +52,15 @@ pub(super) struct Context<'a> {
 }
 
 impl Context<'_> {
+    /// Wave `wave` makes an operation on vector memory.
+    #[inline(always)]
+    pub(super) fn issue(&mut self, wave: u32) {
+        self.lds.issue(wave);
+        if let Some(late) = &mut self.late {
+            late.issue(wave);
+        }
+    }
+
     /// The site of instruction `pc` in lane `lane` of wave `wave`.
     pub(super) fn site(&self, pc: Pc, wave: u32, lane: u32) -> Site {
         Site {
@@ -542,14 +554,27 @@ impl<const W: usize> Wave<W> {
                 }
                 Instr::Fence {} => {
                     fence(Ordering::SeqCst);
+                    if let (Some(late), Mark::Fence(order, scope)) = (&mut cx.late, cx.program.marks[pc as usize])
+                        && let Some(reach) = Reach::of(scope).filter(|_| releases(order))
+                    {
+                        late.release(self.index, mask, reach);
+                    }
                     Ok(())
                 }
                 Instr::Drain {} => {
                     cx.lds.drain(self.index, mask);
+                    if let (Some(late), Mark::Drain(scope)) = (&mut cx.late, cx.program.marks[pc as usize])
+                        && let Some(reach) = Reach::of(scope)
+                    {
+                        late.drain(self.index, mask, reach);
+                    }
                     Ok(())
                 }
                 Instr::WaitCount { vmcnt } => {
                     cx.lds.wait_count(self.index, vmcnt);
+                    if let Some(late) = &mut cx.late {
+                        late.wait_count(self.index, vmcnt);
+                    }
                     Ok(())
                 }
                 Instr::AsyncMark {} => {

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::error::Fault;
 use super::findings::Findings;
+use super::late::{Late, OfBlock, Stores};
 use super::lds::Lds;
 use super::parties::Party;
 use super::program::{Instr, Program};
@@ -25,6 +26,8 @@ struct Resident<const W: usize> {
     lds: Lds,
     promises: Promises,
     watch: Option<Watch>,
+    /// Its stores on their way.
+    late: Option<OfBlock>,
     /// The version of memory at which it was last seen not to go on.
     stuck: Option<u64>,
 }
@@ -45,6 +48,10 @@ struct Worker<'s, 'a, const W: usize> {
     residents: Vec<Resident<W>>,
     /// By launch, those of [`Party::like`]: for its next workgroups.
     spare: Vec<Vec<Resident<W>>>,
+    /// Stores on their way that a device sees, by device.
+    late: Vec<Stores>,
+    /// What becomes visible when; only in [`Worker::interleave`].
+    choices: Option<Choices>,
     outcome: Outcome,
 }
 
@@ -56,11 +63,13 @@ pub(super) fn worker<const W: usize>(shared: &Shared<'_>, codes: &[&[Instr<W>]])
         codes,
         residents: vec![],
         spare: std::iter::repeat_with(Vec::new).take(parties).collect(),
+        late: std::iter::repeat_with(Stores::default).take(parties).collect(),
+        choices: shared.options.seed.filter(|_| shared.interleaves).map(Choices),
         outcome: Outcome { findings: Findings::default(), counts: vec![(0, 0); parties], failure: None },
     };
-    match shared.options.seed {
-        Some(seed) if shared.interleaves => worker.interleave(Choices(seed)),
-        _ => worker.in_order(),
+    match worker.choices {
+        Some(Choices(seed)) => worker.interleave(Choices(!seed)),
+        None => worker.in_order(),
     }
 }
 
@@ -115,6 +124,7 @@ impl<const W: usize> Worker<'_, '_, W> {
             }
             let at = match (ready.len(), self.residents.len()) {
                 (0, 0) => return self.outcome,
+                (0, _) if self.move_any() => continue,
                 // None goes on, as their next turns tell.
                 (0, n) => choices.below(n),
                 (n, _) => ready[choices.below(n)],
@@ -150,6 +160,7 @@ impl<const W: usize> Worker<'_, '_, W> {
                 lds: Lds::new(party.program),
                 promises: Promises::new(party.program),
                 watch: shared.monitor.as_ref().map(|monitor| Watch::new(party.program, monitor)),
+                late: shared.interleaves.then(|| OfBlock::new(party.program)),
                 stuck: None,
             });
             (next.party, next.number, next.stuck) = (at, number, None);
@@ -158,6 +169,9 @@ impl<const W: usize> Worker<'_, '_, W> {
             next.promises.reset();
             if let Some(watch) = &mut next.watch {
                 watch.begin(number, party.device);
+            }
+            if let (Some(late), Some(choices)) = (&mut next.late, &mut self.choices) {
+                late.start(choices);
             }
             if let Some(waits) = self.waits() {
                 waits.begin();
@@ -172,8 +186,8 @@ impl<const W: usize> Worker<'_, '_, W> {
     fn turn(&mut self, at: usize, slices: u64) -> Option<Progress> {
         match self.run(at, slices) {
             Ok(Progress::Done) => {
-                let resident = self.take(at);
-                self.ended(&resident);
+                let mut resident = self.take(at);
+                self.ended(&mut resident);
                 self.spare[self.shared.parties[resident.party].like].push(resident);
                 Some(Progress::Done)
             }
@@ -205,14 +219,31 @@ impl<const W: usize> Worker<'_, '_, W> {
         resident
     }
 
+    /// Moves some store on that nothing waits for; whether there was one.
+    fn move_any(&mut self) -> bool {
+        let Self { shared, residents, late: devices, choices, .. } = self;
+        residents.iter_mut().any(|r| {
+            let late = late(shared, devices, choices, r.party, &mut r.late);
+            late.is_some_and(|mut late| late.move_any())
+        })
+    }
+
     /// A workgroup has come to its end: its device's next launch may have its turn.
-    fn ended(&self, resident: &Resident<W>) {
+    fn ended(&mut self, resident: &mut Resident<W>) {
         let parties = &self.shared.parties;
         let party = &parties[resident.party];
         if let Some(watch) = &resident.watch {
             watch.end();
         }
-        let next = party.end().then(|| party.then.map(|at| &parties[at])).flatten();
+        let last = party.end();
+        if let Some(mut late) = late(self.shared, &mut self.late, &mut self.choices, resident.party, &mut resident.late)
+        {
+            late.end();
+            if last {
+                late.end_launch();
+            }
+        }
+        let next = party.then.filter(|_| last).map(|at| &parties[at]);
         if let Some(waits) = self.waits() {
             waits.end(resident.number, next.map_or(0, |next| next.blocks));
         }
@@ -223,36 +254,76 @@ impl<const W: usize> Worker<'_, '_, W> {
 
     /// Runs a workgroup on; a fault comes with the number of the workgroup to blame.
     fn run(&mut self, at: usize, slices: u64) -> Result<Progress, (u64, Box<Fault>)> {
-        let Self { shared, codes, residents, outcome, .. } = self;
+        let Self { shared, codes, residents, late: devices, choices, outcome, .. } = self;
         let resident = &mut residents[at];
-        let number = resident.number;
-        let party: &Party<'_> = &shared.parties[resident.party];
-        let code = codes[resident.party];
-        let mut cx = Context {
+        let (number, code) = (resident.number, codes[resident.party]);
+        let mut block = resident.late.take();
+        let late = late(shared, devices, choices, resident.party, &mut block);
+        let (group, mut cx) = resident.parts(shared, &mut outcome.findings, late);
+        let progress = group.run(&mut cx, code, slices).map_err(|fault| (number, fault))?;
+        let stuck = if progress == Progress::Done { None } else { group.stuck(&cx) };
+        (resident.stuck, resident.late) = (stuck, block);
+        // What is on its way may be what is waited for.
+        let under_way = |r: &Resident<W>| r.late.as_ref().is_some_and(|late| !late.is_empty());
+        if let Some(version) = stuck
+            && let Some(waits) = shared.monitor.as_ref().and_then(|m| m.waits())
+            && devices.iter().all(Stores::is_empty)
+            && !residents.iter().any(under_way)
+        {
+            let (group, cx) = residents[at].parts(shared, &mut outcome.findings, None);
+            if let Some((lowest, fault)) = waits.stuck(number, version, || group.waiters(&cx, code)) {
+                return Err((lowest, Box::new(fault)));
+            }
+        }
+        Ok(progress)
+    }
+}
+
+impl<const W: usize> Resident<W> {
+    /// Its waves, and what they share.
+    fn parts<'c>(
+        &'c mut self,
+        shared: &'c Shared<'_>,
+        findings: &'c mut Findings,
+        late: Option<Late<'c>>,
+    ) -> (&'c mut Group<W>, Context<'c>) {
+        let party: &Party<'_> = &shared.parties[self.party];
+        let cx = Context {
             program: party.program,
             buffers: &party.buffers,
             scalars: &party.scalars,
             parties: &shared.parties,
-            party: resident.party as u32,
-            block: party.program.block_at(number - party.first),
-            block_number: number,
+            party: self.party as u32,
+            block: party.program.block_at(self.number - party.first),
+            block_number: self.number,
+            late,
             allocations: &party.allocations,
-            lds: &mut resident.lds,
-            promises: &mut resident.promises,
-            findings: &mut outcome.findings,
-            watch: resident.watch.as_mut(),
+            lds: &mut self.lds,
+            promises: &mut self.promises,
+            findings,
+            watch: self.watch.as_mut(),
             mma: shared.options.mma,
             strict_bounds: shared.options.strict_bounds,
             step_limit: shared.options.step_limit.unwrap_or(u64::MAX),
         };
-        let progress = resident.group.run(&mut cx, code, slices).map_err(|fault| (number, fault))?;
-        resident.stuck = if progress == Progress::Done { None } else { resident.group.stuck(&cx) };
-        if let Some(version) = resident.stuck
-            && let Some(waits) = shared.monitor.as_ref().and_then(|m| m.waits())
-            && let Some((lowest, fault)) = waits.stuck(number, version, || resident.group.waiters(&cx, code))
-        {
-            return Err((lowest, Box::new(fault)));
-        }
-        Ok(progress)
+        (&mut self.group, cx)
     }
+}
+
+/// What is on its way for a workgroup of launch `party`.
+fn late<'c>(
+    shared: &'c Shared<'_>,
+    devices: &'c mut [Stores],
+    choices: &'c mut Option<Choices>,
+    party: usize,
+    block: &'c mut Option<OfBlock>,
+) -> Option<Late<'c>> {
+    let party = &shared.parties[party];
+    Some(Late {
+        block: block.as_mut()?,
+        device: &mut devices[party.device as usize],
+        choices: choices.as_mut()?,
+        allocations: &party.allocations,
+        waits: shared.monitor.as_ref().and_then(|m| m.waits()),
+    })
 }

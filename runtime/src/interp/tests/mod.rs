@@ -5,6 +5,7 @@ mod buffers;
 mod control;
 mod copies;
 mod faults;
+mod group;
 mod lanes;
 mod launches;
 mod memory;

@@ -30,7 +30,7 @@ use waits::Probe;
 pub use checks::{Checks, UnknownCheck};
 pub use report::{EndlessWait, MemoryPlace, Missing, NanMade, Race, Waiter, WaitsOn};
 
-pub(super) use mark::Mark;
+pub(super) use mark::{Mark, Reach, releases};
 pub(super) use nan::check as check_nan;
 pub(super) use observe::{Step, observe, place};
 pub(super) use waits::Waits;
@@ -83,8 +83,9 @@ impl Monitor {
                 _ => false,
             },
             waves_a_block: parties.iter().map(|p| p.program.block_waves()).max().unwrap_or(1),
-            ended: follows
-                .then(|| Mutex::new(vec![Know::default(); devices.iter().map(|d| d.1 as usize + 1).max().unwrap_or(0)])),
+            ended: follows.then(|| {
+                Mutex::new(vec![Know::default(); devices.iter().map(|d| d.1 as usize + 1).max().unwrap_or(0)])
+            }),
             devices,
         }
     }

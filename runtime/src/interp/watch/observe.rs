@@ -354,8 +354,9 @@ fn report<const W: usize>(
         // The same two accesses give the same report, whichever came first.
         let (first, second) =
             if (new.0, new.1, new.2, new.3) < (old.0, old.1, old.2, old.3) { (new, old) } else { (old, new) };
-        let site =
-            |(pc, block, wave, lane, _): (Pc, u64, u32, u32, AccessKind)| parties::site(cx.parties, block, pc, wave, lane);
+        let site = |(pc, block, wave, lane, _): (Pc, u64, u32, u32, AccessKind)| {
+            parties::site(cx.parties, block, pc, wave, lane)
+        };
         let thread = |wave: u32, lane: u32| wave * cx.program.wave() + lane;
         let order = Order {
             at: (second.1, thread(second.2, second.3)),
