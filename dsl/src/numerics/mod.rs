@@ -12,7 +12,7 @@ mod stochastic;
 pub use float::{Float, maximum, maxnum, minimum, minnum};
 pub use hw::{hw_exp2, hw_log2, hw_rcp, hw_rsq, hw_sqrt};
 pub use int::Int;
-pub use matrix::{MmaRounding, exact_sum, hopper_step};
+pub use matrix::{MmaRounding, exact_sum, hopper_step, hopper_step_f16};
 pub(crate) use narrow::scale_parts;
 pub use narrow::{Narrow, Overflow, Rounding, ScaleRule, block_scale, scale_code};
 pub use stochastic::{bf16_stochastic, f16_stochastic};

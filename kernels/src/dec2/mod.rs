@@ -6,7 +6,8 @@
 //! epilogues between them, which are thirteen parameterised stages ([`instances`]).
 //!
 //! What host and device must agree on is here: the [`weights`] image, the feature [`plane`], [`fragment`]s, [`shared`] memory,
-//! the [`geometry`] of a launch, and the [`options`] that change results.
+//! the [`geometry`] of a launch, and the [`options`] that change results. [`mod@reference`]
+//! computes all of it in plain Rust.
 
 pub mod constants;
 pub mod fragment;
@@ -15,6 +16,7 @@ pub mod instances;
 pub mod options;
 pub mod phases;
 pub mod plane;
+pub mod reference;
 pub mod shared;
 pub mod stage;
 pub mod stages;

@@ -6,7 +6,7 @@ mod hopper;
 mod tests;
 
 pub use exact::exact_sum;
-pub use hopper::hopper_step;
+pub use hopper::{hopper_step, hopper_step_f16};
 
 use crate::target::Target;
 

@@ -109,6 +109,32 @@ fn the_tensor_core_cuts_small_terms() {
     assert_eq!(step(&[], f32::MAX), f32::MAX);
 }
 
+#[test]
+fn the_tensor_core_rounds_f16_sums_once() {
+    let h = |x: f64| <half::f16 as crate::numerics::Float>::from_f64(x);
+    let step = |f: &[(f64, f64)], c: f64| hopper_step_f16(f.iter().copied(), h(c)).to_bits();
+    assert_eq!(step(&[(1.0, 1.0)], 2.0), h(3.0).to_bits());
+    // A tie goes to even, unless a term that is still in sight breaks it.
+    assert_eq!(step(&[(1.0, 1.0), (2f64.powi(-11), 1.0)], 0.0), h(1.0).to_bits());
+    assert_eq!(step(&[(1.0, 1.0), (2f64.powi(-11), 1.0), (2f64.powi(-12), 2f64.powi(-13))], 0.0), 0x3C01);
+    assert_eq!(step(&[(1.0, 1.0), (2f64.powi(-11), 1.0), (2f64.powi(-13), 2f64.powi(-13))], 0.0), 0x3C00);
+    // The largest exponent is that of subnormal C too.
+    assert_eq!(step(&[(2f64.powi(-14), 2f64.powi(-14))], 2f64.powi(-24)), 1);
+    assert_eq!(step(&[(448.0, 448.0)], 0.0), 0x7C00);
+    assert_eq!(step(&[(-448.0, 448.0)], 65504.0), h(65504.0 - 200_704.0).to_bits());
+    assert_eq!((step(&[], -0.0), step(&[(-0.0, 1.0)], -0.0)), (0, 0));
+    assert_eq!((step(&[(f64::NAN, 1.0)], 0.0), step(&[(1.0, 1.0)], f64::NEG_INFINITY)), (0x7FFF, 0xFC00));
+    // Where nothing is cut it is the exact sum, rounded once.
+    let mut next = stream(5);
+    for _ in 0..20_000 {
+        let factors: Vec<_> = (0..16).map(|_| (next() as i32 % 449, next() as i32 % 9 - 4)).collect();
+        let c = (next() % 4096) as i32 - 2048;
+        let sum: i32 = factors.iter().map(|(a, b)| a * b).sum::<i32>() + c;
+        let got = hopper_step_f16(factors.iter().map(|(a, b)| (f64::from(*a), f64::from(*b))), h(c.into()));
+        assert_eq!(got, h(sum.into()), "{factors:?} {c}");
+    }
+}
+
 /// Against the same rule in rationals: terms as integers of one common unit.
 #[test]
 fn the_tensor_core_as_integers_have_it() {

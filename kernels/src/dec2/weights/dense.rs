@@ -216,7 +216,11 @@ impl DenseWeights {
         }
     }
 
-    fn check(&self, shape: &WeightShape) -> Result<(), WeightError> {
+    /// Refuses arrays that have not the lengths of a shape.
+    ///
+    /// # Errors
+    /// The first that has not.
+    pub fn check(&self, shape: &WeightShape) -> Result<(), WeightError> {
         let right = Self::zeros(shape);
         let mut lengths = vec![
             ("patch".to_owned(), self.patch.len(), right.patch.len()),
