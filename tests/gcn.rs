@@ -51,6 +51,29 @@ fn the_code_object_of_combined_splits_agrees_with_plain_rust() {
     }
 }
 
+/// What one rank pushes, and what another one combines, with and without a limit for its waits.
+#[test]
+fn the_code_objects_of_messages_agree_with_plain_rust() {
+    let push = [(2, 1, 1, 256), (4, 3, 3, 1), (2, 16, 4, 3), (8, 5, 1, 7), (8, 8, 8, 16)];
+    let push = push.map(|(ranks, tokens, q, ctas)| {
+        ("mla_push", vec![("ranks", ranks), ("tokens", tokens), ("q", q), ("ctas", ctas)])
+    });
+    let combine = [(2, 1), (4, 3), (8, 2), (8, 8), (2, 16), (2, 101)];
+    let combine = combine.into_iter().flat_map(|(ranks, tokens)| {
+        [0, 1_000_000].map(|wait| ("mla_combine_ranks", vec![("ranks", ranks), ("tokens", tokens), ("wait_us", wait)]))
+    });
+    for (seed, (name, key)) in (0..).zip(push.into_iter().chain(combine)) {
+        let settings: Vec<_> = key.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())).collect();
+        let build = Entry::find(name).unwrap().build(&settings).unwrap();
+        for target in gcn::targets() {
+            let engine = Engine::open(&format!("gcn:{target}"), Some(seed)).unwrap();
+            let report = build.run(&engine, seed).unwrap();
+            assert!(report.ok, "{target} {name} {key:?}: {:?}", report.checks);
+            assert_eq!(report.checks[0].max_abs_error, 0.0);
+        }
+    }
+}
+
 /// Every chip's code object keeps the bounds of its products; where these are single instructions, it gives the bits of plain Rust.
 #[test]
 fn the_code_object_of_gated_values_agrees_with_plain_rust() {

@@ -44,7 +44,10 @@ const GROUPS: &[(&str, &[&str])] = &[
         &["lds_base", "buffer_ptr", "int_to_ptr", "ptr_to_int", "ptr_add", "ptr_cast", "ptr_load", "ptr_store"],
     ),
     ("Atomics", &["atomic_*"]),
-    ("Order and waiting", &["barrier", "fence", "drain", "asyncmark", "wait_asyncmark", "s_waitcnt", "s_sleep"]),
+    (
+        "Order and waiting",
+        &["barrier", "fence", "drain", "asyncmark", "wait_asyncmark", "s_waitcnt", "s_sleep", "clock"],
+    ),
     ("Lanes", &["shuffle_*", "butterfly_*", "ballot", "readfirstlane", "readlane", "transpose8x8", "lds_read_tr"]),
     ("Matrix products", &["mma", "mfma_scaled"]),
     ("Control flow", &["if", "for", "while"]),
@@ -82,7 +85,8 @@ Not operations, but numbers that Rust knows while it builds: `k.wave()` (fx `num
 (`known_block_size`, `gpu.block_dim`, `gpu.grid_dim`), `k.chip()`. Made of operations: `x.clamp(lo, hi)`, `x.is_nan()`, `k.bf16_pair(a, b)`,
 `w.bf_lo()`, `w.bf_hi()`, `k.rsrc(address)`, `k.load_ptr64(table, i)`, `v.butterfly(offsets, op)`, `k.lanes(size)`, `k.for_range_while`,
 `k.exit_if(c)`, `k.sched_mfma(n)` and its like, `k.pk_fp4_bf16(old, word, scale, j)`, `k.cvt_pk_fp8_f32(a, b, old, high)`, `k.pow2(code)`,
-`k.scale_code(rule, format, amax)` and their like.
+`k.scale_code(rule, format, amax)` and their like, `k.step_tag(epoch, slot)`, `k.message_region(address, bytes, cache, id)`, and
+what [a mailbox](mailbox.md) does.
 ";
 
 /// An error if the page in the book is not what it would be now; in bless mode it is written instead.

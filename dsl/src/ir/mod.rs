@@ -35,6 +35,9 @@ pub const MAX_ARGUMENT_BYTES: u32 = 1024;
 /// outside it.
 pub const MAX_BUFFER_BYTES: u64 = 0xFFFF_FF00;
 
+/// What the clocks of `cpu` and `gcn` go on by at each reading ([`Op::Clock`]).
+pub const CLOCK_STEP_NS: u64 = 1000;
+
 /// A name from the author's source.
 ///
 /// An alias, because serde's derive takes a field of type `&str` for one that borrows from its input.

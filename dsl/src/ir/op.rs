@@ -619,7 +619,8 @@ ops! {
         } = "fence", "k.fence(order, scope)", "memory_fence", Class::ALL, "()", Agreement::None;
         /// Waits until the thread's earlier stores are visible to the scope and its copies to LDS have landed. Needed before a
         /// flag that tells others of them: a barrier drains nothing. CDNA `s_waitcnt vmcnt(0)`, gfx12 `s_wait_storecnt 0`,
-        /// NVIDIA a release fence, with `cp.async.wait_all` before it in kernels that copy to LDS. On AMD it only waits: beyond
+        /// NVIDIA a release fence, behind a `bar.warp.sync` where the whole warp comes by, so that one lane may then speak for all;
+        /// with `cp.async.wait_all` before it in kernels that copy to LDS. On AMD it only waits: beyond
         /// the workgroup those stores are visible that went through the caches by themselves, as a [`Coherence`] of that scope
         /// or an atomic makes them; for all others there is `fence`.
         Drain {

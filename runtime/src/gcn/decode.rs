@@ -62,6 +62,8 @@ pub enum Kind {
         /// Bits.
         size: u32,
     },
+    /// `sendmsg(NAME)`.
+    Message(String),
 }
 
 /// Named values that are no registers.
@@ -433,6 +435,9 @@ fn kind(token: &str) -> Result<Kind, ErrorKind> {
         "src_private_base" => return Ok(Kind::Special(Special::PrivateBase)),
         "src_private_limit" => return Ok(Kind::Special(Special::PrivateLimit)),
         _ => {}
+    }
+    if let Some(name) = token.strip_prefix("sendmsg(").and_then(|t| t.strip_suffix(')')) {
+        return Ok(Kind::Message(name.to_owned()));
     }
     if let Some(body) = token.strip_prefix("hwreg(").and_then(|t| t.strip_suffix(')')) {
         let parts: Vec<_> = body.split(',').map(str::trim).collect();

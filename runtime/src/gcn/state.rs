@@ -144,6 +144,8 @@ pub(crate) struct Wave {
     /// It has signalled the barrier that it will wait for; what was complete then.
     pub(crate) arrived: Option<Outstanding>,
     pub(crate) scratch: Scratch,
+    /// Time of the last reading, in ticks of 10 ns.
+    pub(crate) clock: u64,
     pub(crate) trace: Option<Box<Trace>>,
     sgpr: [u32; 128],
     sgpr_u: [u32; 128],
@@ -217,6 +219,7 @@ impl Wave {
             outstanding: Outstanding::default(),
             arrived: None,
             scratch: Scratch { bytes: scratch, data: vec![0; scratch * lanes], undefined: vec![0xFF; scratch * lanes] },
+            clock: 0,
             trace: None,
             sgpr,
             sgpr_u,

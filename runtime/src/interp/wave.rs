@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{Ordering, fence};
 
-use lathe_dsl::ir::Axis;
+use lathe_dsl::ir::{Axis, CLOCK_STEP_NS};
 use lathe_dsl::numerics::MmaRounding;
 use rustc_hash::FxHasher;
 
@@ -89,9 +89,6 @@ pub(super) enum Stop {
 
 /// Back edges of `while` loops after which a wave lets others run.
 const BACK_EDGES: u32 = 16;
-
-/// Nanoseconds from one reading of a wave's clock to the next.
-pub(crate) const CLOCK_STEP: u64 = 1000;
 
 /// An open `If`, `Loop` or `While`.
 struct Frame {
@@ -330,7 +327,7 @@ impl<const W: usize> Wave<W> {
                     Ok(())
                 }
                 Instr::Clock { dst } => {
-                    self.clock += CLOCK_STEP;
+                    self.clock += CLOCK_STEP_NS;
                     regs.r64[dst as usize] = [self.clock; W];
                     Ok(())
                 }

@@ -95,9 +95,14 @@ impl Op {
         if n < least || n > most {
             return Err(ErrorKind::Decode(format!("`{}` has {n} operands, {least} to {most} expected", inst.text)));
         }
-        let float_only = inst.args.iter().any(|a| matches!(a.kind, Kind::HwReg { .. }));
-        if float_only && !matches!(self, Self::Control(_)) {
-            return Err(ErrorKind::Decode(format!("`{}`: unexpected hwreg operand", inst.text)));
+        for arg in &inst.args {
+            let what = match (&arg.kind, self) {
+                (Kind::HwReg { .. }, Self::Control(_)) | (Kind::Message(_), Self::Smem(_)) => continue,
+                (Kind::HwReg { .. }, _) => "hwreg",
+                (Kind::Message(_), _) => "sendmsg",
+                _ => continue,
+            };
+            return Err(ErrorKind::Decode(format!("`{}`: unexpected {what} operand", inst.text)));
         }
         Ok(())
     }
@@ -212,6 +217,7 @@ fn build(chip: &'static Chip) -> Isa {
     match chip.family {
         Family::Gfx9 => {
             map.extend(control::GFX9.iter().map(|(name, op)| ((*name).to_owned(), Op::Control(*op))));
+            map.extend(smem::GFX9.iter().map(|row| (row.name.to_owned(), Op::Smem(row))));
             let mut add = |row: &'static matrix::Row| map.extend([(row.name.to_owned(), Op::Matrix(row))]);
             matrix::CDNA3.iter().for_each(&mut add);
             if chip.generation == Generation::Cdna3 {

@@ -271,3 +271,25 @@ fn pointers_travel_through_branches_loops_and_selects() {
     b.store(v, out, t);
     assert_eq!(run_u32(&b.finish()), (0..40).map(|t| if t % 2 == 1 { 1000 + t } else { t }).collect::<Vec<_>>());
 }
+
+#[test]
+fn every_wave_has_a_clock_that_goes_on_when_it_is_read() {
+    let mut b = Build::new(32, 2, 96);
+    let out = b.buffer("out", Scalar::U64, 2 * 96, Access::Write);
+    let (t, bound, id) = (b.tid(), b.u32(40), b.global_id());
+    // Only some lanes of wave 1 read it once more.
+    let early = b.lt(t, bound);
+    b.if_(early, |b| {
+        let _ = b.op(Op::Clock, Type::U64);
+    });
+    let time = b.op(Op::Clock, Type::U64);
+    b.store(time, out, id);
+    let program = Program::new(&b.finish()).unwrap();
+    for seed in [None, Some(1), Some(2)] {
+        let out = GlobalBuffer::zeroed(2 * 96 * 8);
+        launch(&program, &[ArgValue::Buffer(&out)], &Options { seed, ..Options::default() }).unwrap();
+        let times: Vec<u64> = words(&out).chunks(2).map(|w| u64::from(w[0]) | u64::from(w[1]) << 32).collect();
+        let expected = |thread: usize| if thread < 64 { 2000 } else { 1000 };
+        assert!(times.iter().enumerate().all(|(i, t)| *t == expected(i % 96)), "{seed:?}: {times:?}");
+    }
+}

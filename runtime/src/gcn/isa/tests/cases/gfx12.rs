@@ -64,6 +64,7 @@ v_s_rcp_f32 s0, s1 | s1=4.0 | s0=0.25
 v_s_rsq_f32 s0, |s1| | s1=-4.0 | s0=0.5
 v_s_sqrt_f32 s0, s1 | s1=9.0 | s0=3.0
 # Scalar memory.
+s_sendmsg_rtn_b64 s[0:1], sendmsg(MSG_RTN_GET_REALTIME); s_wait_kmcnt 0x0 | s2=0 | s[0:1]=100
 s_load_b96 s[4:6], s[2:3], 0x4; s_wait_kmcnt 0x0 | s[2:3]=$ mem+4=1 mem+8=2 mem+12=3 | s4=1 s5=2 s6=3
 s_load_u8 s0, s[2:3], 0x1 | s[2:3]=$ mem+0=0x11f23344 | s0=0x33
 s_load_i8 s0, s[2:3], 0x2 | s[2:3]=$ mem+0=0x11f23344 | s0=0xfffffff2

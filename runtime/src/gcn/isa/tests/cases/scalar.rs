@@ -151,6 +151,7 @@ s_set_gpr_idx_on 4, gpr_idx(DST); s_set_gpr_idx_mode gpr_idx(SRC0); v_mov_b32_e3
 ";
 
 pub(super) const SCALAR_MEMORY: &str = "
+s_memrealtime s[0:1]; s_waitcnt lgkmcnt(0); s_memrealtime s[4:5] | s2=0 | s[0:1]=100 s[4:5]=200
 s_load_dword s0, s[2:3], 0x4 | s[2:3]=$ mem+4=11 | s0=11
 s_load_dword s0, s[2:3], s4 | s[2:3]=$ s4=8 mem+8=12 | s0=12
 s_load_dword s0, s[2:3], s4 offset:0x4 | s[2:3]=$ s4=8 mem+12=13 | s0=13
