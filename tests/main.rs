@@ -2,6 +2,7 @@
 
 mod approximate;
 mod cuda;
+mod dec2;
 mod devices;
 mod differential;
 mod filetests;

@@ -10,6 +10,8 @@ use lathe_runtime::jit::{Compiled, Jit};
 use lathe_runtime::{Engine, Error};
 use serde::Serialize;
 
+use crate::dec2::block::Dec2;
+use crate::dec2::stage::names::EPILOGUES;
 use crate::gemm::mx::GemmMx;
 use crate::mla::combine::MlaCombine;
 use crate::mla::push::MlaPush;
@@ -31,12 +33,34 @@ pub struct Entry {
     pub stages: &'static [&'static str],
     /// Its build key's fields.
     pub fields: &'static [KeyField],
+    /// Settings that the name itself makes.
+    preset: &'static [(&'static str, &'static str)],
     /// Makes a build of it from `field=value` settings.
     parse: Parse,
 }
 
-/// Every kernel, in alphabetical order.
-pub const KERNELS: &[Entry] = &[
+/// Every kernel, in alphabetical order; those that are one kernel with a number by it.
+pub const KERNELS: &[Entry] = &{
+    let mut all = [FIRST; 1 + EPILOGUES.len() + OTHERS.len()];
+    let mut i = 0;
+    while i < EPILOGUES.len() {
+        all[1 + i] = EPILOGUES[i].entry();
+        i += 1;
+    }
+    let mut i = 0;
+    while i < OTHERS.len() {
+        all[1 + EPILOGUES.len() + i] = OTHERS[i];
+        i += 1;
+    }
+    all
+};
+
+const FIRST: Entry = entry::<Dec2>(
+    "A decoder level of a Swin transformer with a kernel-prediction head: 38 products and epilogues in one launch",
+    &["expand", "epilogue", "product"],
+);
+
+const OTHERS: &[Entry] = &[
     entry::<GemmMx>("Multiplies two MXFP4 matrices into one of bf16: D = A·Bᵀ", &["copy", "multiply", "store"]),
     entry::<MlaCombine>(
         "Combines the ranks' partial attention rows, weighted by their log-sum-exp, into bf16 latents",
@@ -61,7 +85,7 @@ pub const KERNELS: &[Entry] = &[
 ];
 
 const fn entry<K: Run>(doc: &'static str, stages: &'static [&'static str]) -> Entry {
-    Entry { name: K::NAME, doc, stages, fields: K::FIELDS, parse: parse::<K> }
+    Entry { name: K::NAME, doc, stages, fields: K::FIELDS, preset: &[], parse: parse::<K> }
 }
 
 fn parse<K: Run>(settings: &[(String, String)]) -> Result<Box<dyn Build>, KeyError> {
@@ -81,6 +105,16 @@ fn known() -> String {
 }
 
 impl Entry {
+    /// One of a family: `name` stands for the first of the key's fields.
+    pub(crate) const fn of_family<K: Run>(
+        name: &'static str,
+        doc: &'static str,
+        stages: &'static [&'static str],
+        preset: &'static [(&'static str, &'static str)],
+    ) -> Self {
+        Self { name, doc, stages, fields: K::FIELDS.split_at(1).1, preset, parse: parse::<K> }
+    }
+
     /// The kernel called `name`.
     ///
     /// # Errors
@@ -94,7 +128,9 @@ impl Entry {
     /// # Errors
     /// A field or value that is not allowed.
     pub fn build(&self, settings: &[(String, String)]) -> Result<Box<dyn Build>, KeyError> {
-        (self.parse)(settings)
+        let preset = self.preset.iter().map(|(field, value)| ((*field).to_owned(), (*value).to_owned()));
+        let settings: Vec<_> = preset.chain(settings.iter().cloned()).collect();
+        (self.parse)(&settings)
     }
 }
 

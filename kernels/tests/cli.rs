@@ -336,7 +336,7 @@ fn a_cache_that_cannot_be_written_is_told() {
 fn a_wrong_keys_file_names_file_and_line() {
     let folder = Folder::new();
     for (content, wanted) in [
-        ("mla_combine\nmla_comb ranks=1", ":2: unknown kernel `mla_comb`; known kernels: gemm_mx, mla_combine"),
+        ("mla_combine\nmla_comb ranks=1", ":2: unknown kernel `mla_comb`; known kernels: dec2, dec2.e1, dec2.e2"),
         ("\n\nmla_combine ranks", ":3: a setting is FIELD=VALUE"),
         ("mla_combine rank=1", ":1: `mla_combine` has no key field `rank`"),
         ("# one\nmla_combine ranks=3", ":2: ranks=3 is not allowed"),

@@ -9,6 +9,7 @@
 //! the [`geometry`] of a launch, and the [`options`] that change results. [`mod@reference`]
 //! computes all of it in plain Rust.
 
+pub mod block;
 pub mod constants;
 pub mod fragment;
 pub mod geometry;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use lathe_dsl::Target;
-use lathe_kernels::registry::{Entry, KERNELS};
+use lathe_kernels::registry::Entry;
 use lathe_runtime::Engine;
 use lathe_runtime::cache::{CacheMode, CacheOptions, DiskCache};
 use lathe_runtime::drivers::{self, Driver, NoDriver};
@@ -101,7 +101,7 @@ fn llvm() -> Finding {
 /// Compiles a real kernel, which takes MLIR, LLVM and, for AMD, lld.
 fn compiler(target: Target) -> Finding {
     let what = format!("compile {target}");
-    let Some(kernel) = KERNELS.first() else { return Finding::new(what, State::Missing, "there is no kernel") };
+    let Ok(kernel) = Entry::find("gemm_mx") else { return Finding::new(what, State::Missing, "there is no `gemm_mx`") };
     let start = Instant::now();
     let compiled = kernel
         .build(&[])

@@ -3,7 +3,10 @@
 //! What the block has in registers and shared memory comes from a buffer and goes to one, as [`ports`] tell; what it loads and
 //! stores outside is the block's own: the weight image, the skip features, the arena, the images.
 
+pub mod names;
 pub mod ports;
+mod problem;
+mod run;
 
 use lathe_dsl::mma::Fragments;
 use lathe_dsl::prelude::*;
@@ -84,9 +87,9 @@ kernel_args! {
         /// The image that is filtered, `[colour_height][colour_width][4]`.
         colour: In<f16>[u64::from(key.colour_width) * u64::from(key.colour_height) * TEXEL] align 16;
         /// What a shut gate shows, `[ey][ex][4]`.
-        shut: In<f16>[key.extents().pixels() * TEXEL] align 16;
+        blend: In<f16>[key.extents().pixels() * TEXEL] align 16;
         /// What is added where it is a number, `[ey][ex][4]`.
-        added: In<f16>[key.extents().pixels() * TEXEL] align 16;
+        offset: In<f16>[key.extents().pixels() * TEXEL] align 16;
         /// The result, `[ey][ex][4]`.
         surface: Out<f16>[key.extents().pixels() * TEXEL] align 16;
         /// Width of a pixel where the colour image is 1 wide.
@@ -225,8 +228,8 @@ impl Kernel for Dec2Stage {
             arena: args.arena,
             images: Images {
                 colour: Texture { texels: args.colour, width: self.colour_width, height: self.colour_height },
-                shut: texture(args.shut),
-                added: texture(args.added),
+                blend: texture(args.blend),
+                offset: texture(args.offset),
                 surface: args.surface,
                 step: [args.sx, args.sy],
             },

@@ -11,7 +11,7 @@ use super::tiles::{Columns, Quads, Tiles};
 use super::warp::Warp;
 use crate::dec2::instances::{self, Stage};
 use crate::dec2::options::Options;
-use crate::dec2::phases::{Base, PHASES, Phase};
+use crate::dec2::phases::{Base, Left, PHASES, Phase, Seed};
 use crate::dec2::shared::{self, a_quad, head_quad};
 use crate::dec2::{CHANNELS, KEYS, PIXELS};
 
@@ -109,6 +109,20 @@ impl<'k> Registers<'k> {
     /// Keeps such.
     pub fn put_normed(&mut self, normed: Tiles<'k>) {
         self.normed[0] = Some(normed);
+    }
+
+    /// The sums of a product whose factors are there.
+    pub fn product(&self, product: &Phase) -> Tiles<'k> {
+        let (a, b) = (self.a.as_ref().expect(ORDER), self.b.as_ref().expect(ORDER));
+        let c = match product.seed {
+            Seed::Zero => None,
+            Seed::Result { phase } => Some(self.sums(phase)),
+            Seed::Columns(_) | Seed::Scores(_) | Seed::Residual { .. } => Some(self.c.as_ref().expect(ORDER)),
+        };
+        match product.left {
+            Left::Rows { slice } => self.warp.multiply(&a.step(slice as usize), b, c),
+            _ => self.warp.multiply(a, b, c),
+        }
     }
 
     /// Does an epilogue; `next` is the product that it prepares.

@@ -18,10 +18,10 @@ const COLOURS: usize = 3;
 pub struct Images<'k> {
     /// What is filtered.
     pub colour: Texture<'k>,
-    /// What stands where the gate is shut, pixel by pixel.
-    pub shut: Texture<'k>,
+    /// What a shut gate shows, pixel by pixel.
+    pub blend: Texture<'k>,
     /// What is added where it is a number, pixel by pixel.
-    pub added: Texture<'k>,
+    pub offset: Texture<'k>,
     /// The result, `[ey][ex][4]`; the fourth number is 0.
     pub surface: Buffer<'k, f16, Out>,
     /// Distance of two pixels' centres in the colour image, where that is 1×1 large.
@@ -50,15 +50,15 @@ impl<'k> Warp<'k> {
             let [weights @ .., gate] = self.filter(shared, pixel);
             let filtered = self.filtered(&weights, x, y, window, images, taps);
             let at = window.ex * y.bitcast::<u32>() + x.bitcast::<u32>();
-            let [shut, added] = [images.shut, images.added].map(|image| image.texel(k, at));
+            let [blend, offset] = [images.blend, images.offset].map(|image| image.texel(k, at));
             let open = sigmoid(gate);
             let closed = k.constant(f16::ONE) - open;
             let mut out = [k.constant(f16::ZERO); 4];
             for (c, filtered) in filtered.into_iter().enumerate() {
-                let mixed = shut[c].fma(closed, filtered * open);
-                out[c] = added[c].is_nan().select(mixed, mixed + added[c]);
+                let mixed = blend[c].fma(closed, filtered * open);
+                out[c] = offset[c].is_nan().select(mixed, mixed + offset[c]);
             }
-            k.buffer_store(k.vector(out), images.surface, at);
+            k.buffer_store(k.vector(out), images.surface, at * 4);
         });
     }
 

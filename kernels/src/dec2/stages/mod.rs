@@ -22,6 +22,7 @@ pub mod cubic_softmax;
 pub mod epilogue;
 pub mod kernel_gate;
 pub mod load;
+pub mod multiply;
 pub mod numeric;
 pub mod pack_quads;
 pub mod patch_scatter;

@@ -18,7 +18,7 @@ pub struct Texture<'k> {
 impl<'k> Texture<'k> {
     /// The texel `at`, counted by rows.
     pub fn texel(&self, k: &'k Builder<'k>, at: V<'k, u32>) -> [V<'k, f16>; 4] {
-        k.buffer_load::<Vector<f16, 4>>(self.texels, at).elements()
+        k.buffer_load::<Vector<f16, 4>>(self.texels, at * 4).elements()
     }
 
     /// The texel of a column and a row, the nearest one for those outside.

@@ -80,6 +80,11 @@ impl<'k> Quads<'k> {
         (self.words.len() / self.ks, self.ks)
     }
 
+    /// One step of all tiles.
+    pub fn step(&self, ks: usize) -> Self {
+        Self { ks: 1, words: self.words.iter().skip(ks).step_by(self.ks).copied().collect() }
+    }
+
     /// The four registers of tile row `m`, step `ks`.
     pub fn at(&self, m: usize, ks: usize) -> [V<'k, u32>; 4] {
         self.words[m * self.ks + ks]
@@ -122,6 +127,23 @@ impl<'k> Warp<'k> {
         match n {
             1 => vec![self.k.buffer_load(buffer, at)],
             _ => self.k.buffer_load::<Vector<u32, 2>>(buffer, Bytes(at * 4)).elements().into(),
+        }
+    }
+
+    /// As [`Warp::load_words`]; zeros where `live` does not hold.
+    pub fn load_words_where<A: lathe_dsl::builder::Readable>(
+        &self,
+        buffer: Buffer<'k, u32, A>,
+        at: V<'k, u32>,
+        n: usize,
+        live: V<'k, bool>,
+    ) -> Vec<V<'k, u32>> {
+        match n {
+            1 => vec![self.k.buffer_load_with(buffer, at, LoadOptions::new().mask(live, 0))],
+            _ => {
+                let options = LoadOptions::<Vector<u32, 2>>::new().mask(live, 0u32);
+                self.k.buffer_load_with(buffer, Bytes(at * 4), options).elements().into()
+            }
         }
     }
 

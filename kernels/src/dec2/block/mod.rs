@@ -1,0 +1,222 @@
+//! `dec2`: the whole block in one launch.
+//!
+//! Per warp: the patch expand's product, then 38 times an epilogue and the product that it prepares. Between products everything is in
+//! registers but for what warps hand to each other through 9600 bytes of shared memory; seven times the workgroup comes together.
+
+mod problem;
+mod run;
+
+use lathe_dsl::prelude::*;
+
+use crate::dec2::geometry::{Extents, Geometry, GeometryError, MAX_SIDE, Origin};
+use crate::dec2::instances::{Instance, instances};
+use crate::dec2::options::{
+    ActRound, CoarseBorder, CoarseExtent, ColourFilter, MmaAcc, NanSign, OptionError, Options, ReduceTree, SkipBorder,
+    SubpixelOrder, TapBorder, TapOrder,
+};
+use crate::dec2::phases::{Left, Phase, Right, Seed, phases};
+use crate::dec2::plane::PlaneLayout;
+use crate::dec2::stages::epilogue::{Outside, Registers};
+use crate::dec2::stages::kernel_gate::Images;
+use crate::dec2::stages::multiply::Coarse;
+use crate::dec2::stages::skip_residual::Window;
+use crate::dec2::stages::texture::Texture;
+use crate::dec2::stages::warp::Warp;
+use crate::dec2::weights::{LayoutError, WeightLayout};
+use crate::dec2::{CHANNELS, COARSE_CHANNELS, LANES, WARPS};
+
+build_key! {
+    /// The block on an image of `ex`×`ey` pixels.
+    pub struct Dec2 {
+        /// Width of the image.
+        ex: u32 = 320, range(1, MAX_SIDE);
+        /// Height of the image.
+        ey: u32 = 184, range(1, MAX_SIDE);
+        /// Pixels that the first window lies to the left of the image; even.
+        ox: u32 = 4, range(0, 65534);
+        /// Pixels that it lies above the image; even.
+        oy: u32 = 4, range(0, 65534);
+        /// Width of the colour image.
+        colour_width: u32 = 320, range(1, 65536);
+        /// Height of the colour image.
+        colour_height: u32 = 184, range(1, 65536);
+        /// Option `act_round`.
+        act_round: u32 = 0, range(0, ActRound::ALL.len() as u32 - 1);
+        /// Option `reduce_tree`.
+        reduce_tree: u32 = 0, range(0, ReduceTree::ALL.len() as u32 - 1);
+        /// Option `nan_sign`.
+        nan_sign: u32 = 0, range(0, NanSign::ALL.len() as u32 - 1);
+        /// Option `subpixel_order`.
+        subpixel_order: u32 = 0, range(0, SubpixelOrder::ALL.len() as u32 - 1);
+        /// Option `skip_border`.
+        skip_border: u32 = 0, range(0, SkipBorder::ALL.len() as u32 - 1);
+        /// Option `coarse_border`.
+        coarse_border: u32 = 0, range(0, CoarseBorder::ALL.len() as u32 - 1);
+        /// Option `coarse_extent`.
+        coarse_extent: u32 = 0, range(0, CoarseExtent::ALL.len() as u32 - 1);
+        /// Option `tap_border`.
+        tap_border: u32 = 0, range(0, TapBorder::ALL.len() as u32 - 1);
+        /// Option `tap_order`.
+        tap_order: u32 = 0, range(0, TapOrder::ALL.len() as u32 - 1);
+        /// Option `colour_filter`.
+        colour_filter: u32 = 0, range(0, ColourFilter::ALL.len() as u32 - 1);
+    }
+}
+
+/// Texels of four f16.
+const TEXEL: u64 = 4;
+
+kernel_args! {
+    /// Arguments of [`Dec2`].
+    pub struct Dec2Args(key: Dec2) {
+        /// The weight image.
+        image: In<u8>[WeightLayout::dec2().map_or(0, |layout| layout.bytes().into())] align 16;
+        /// Coarse features, e4m3 planes of 128 channels at half the extents.
+        coarse: In<u32>[key.coarse_plane().words()] align 16;
+        /// Skip features, e4m3 planes of 96 channels.
+        skip: In<u32>[key.plane().words()] align 16;
+        /// Features of the block, as `skip`.
+        arena: Out<u32>[key.plane().words()] align 16;
+        /// The image that is filtered, `[colour_height][colour_width][4]`.
+        colour: In<f16>[u64::from(key.colour_width) * u64::from(key.colour_height) * TEXEL] align 16;
+        /// What a shut gate shows, `[ey][ex][4]`.
+        blend: In<f16>[key.extents().pixels() * TEXEL] align 16;
+        /// What is added where it is a number, `[ey][ex][4]`.
+        offset: In<f16>[key.extents().pixels() * TEXEL] align 16;
+        /// The result, `[ey][ex][4]`.
+        surface: Out<f16>[key.extents().pixels() * TEXEL] align 16;
+        /// Width of a pixel where the colour image is 1 wide.
+        sx: Scalar<f32>;
+        /// Height of a pixel where the colour image is 1 high.
+        sy: Scalar<f32>;
+    }
+}
+
+impl Dec2 {
+    /// The image's extents.
+    pub const fn extents(&self) -> Extents {
+        Extents::new(self.ex, self.ey)
+    }
+
+    /// The options that the key has: all but how products are rounded, which is the one way that kernels have.
+    ///
+    /// # Errors
+    /// A code that an option lacks.
+    pub fn options(&self) -> Result<Options, OptionError> {
+        Ok(Options {
+            mma_acc: MmaAcc::F32PerK32,
+            act_round: ActRound::from_code(self.act_round)?,
+            reduce_tree: ReduceTree::from_code(self.reduce_tree)?,
+            nan_sign: NanSign::from_code(self.nan_sign)?,
+            subpixel_order: SubpixelOrder::from_code(self.subpixel_order)?,
+            skip_border: SkipBorder::from_code(self.skip_border)?,
+            coarse_border: CoarseBorder::from_code(self.coarse_border)?,
+            coarse_extent: CoarseExtent::from_code(self.coarse_extent)?,
+            tap_border: TapBorder::from_code(self.tap_border)?,
+            tap_order: TapOrder::from_code(self.tap_order)?,
+            colour_filter: ColourFilter::from_code(self.colour_filter)?,
+            ..Options::default()
+        })
+    }
+
+    /// The key with these options.
+    #[must_use]
+    pub fn with_options(self, options: &Options) -> Self {
+        Self {
+            act_round: options.act_round.code(),
+            reduce_tree: options.reduce_tree.code(),
+            nan_sign: options.nan_sign.code(),
+            subpixel_order: options.subpixel_order.code(),
+            skip_border: options.skip_border.code(),
+            coarse_border: options.coarse_border.code(),
+            coarse_extent: options.coarse_extent.code(),
+            tap_border: options.tap_border.code(),
+            tap_order: options.tap_order.code(),
+            colour_filter: options.colour_filter.code(),
+            ..self
+        }
+    }
+
+    /// Extents and origin.
+    ///
+    /// # Errors
+    /// There is no launch on such an image.
+    pub fn geometry(&self) -> Result<Geometry, GeometryError> {
+        // Both are in range by the key's limits.
+        let rule = CoarseExtent::from_code(self.coarse_extent).unwrap_or_default();
+        Geometry::whole(self.extents(), Origin::new(self.ox as u16, self.oy as u16), rule)
+    }
+
+    /// Skip features' and the arena's layout.
+    pub const fn plane(&self) -> PlaneLayout {
+        PlaneLayout::new(self.extents(), CHANNELS)
+    }
+
+    /// Coarse features' layout.
+    pub fn coarse_plane(&self) -> PlaneLayout {
+        let rule = CoarseExtent::from_code(self.coarse_extent).unwrap_or_default();
+        PlaneLayout::new(self.extents().coarse(rule), COARSE_CHANNELS)
+    }
+}
+
+/// The tables that a build follows.
+fn tables() -> Result<(Vec<Instance>, Vec<Phase>), LayoutError> {
+    let layout = WeightLayout::dec2()?;
+    Ok((instances(&layout)?, phases(&layout)?))
+}
+
+impl Kernel for Dec2 {
+    const NAME: &'static str = "dec2";
+    type Args = Dec2Args;
+
+    fn check(&self) -> Result<(), String> {
+        self.geometry().map_err(|e| e.to_string())?;
+        self.options().map_err(|e| e.to_string())?;
+        tables().map_err(|e| e.to_string())?;
+        Ok(())
+    }
+
+    fn launch(&self) -> Launch {
+        let [x, y] = self.geometry().map_or([1, 1], |g| g.grid());
+        Launch { grid: [x, y, 1], block: [LANES, 1, WARPS], ..Launch::linear(1, LANES) }
+    }
+
+    fn build<'k>(&self, k: &'k Builder<'k>, args: Dec2Args<Dev<'k>>) {
+        let (Ok((epilogues, products)), Ok(options)) = (tables(), self.options()) else {
+            unreachable!("the key was checked")
+        };
+        let window = Window::new(k, [self.ex, self.ey], [self.ox, self.oy]);
+        let texture = |texels| Texture { texels, width: self.ex, height: self.ey };
+        let outside = Outside {
+            image: args.image,
+            skip: args.skip,
+            arena: args.arena,
+            images: Images {
+                colour: Texture { texels: args.colour, width: self.colour_width, height: self.colour_height },
+                blend: texture(args.blend),
+                offset: texture(args.offset),
+                surface: args.surface,
+                step: [args.sx, args.sy],
+            },
+            window,
+        };
+        let extents = self.coarse_plane().extents;
+        let coarse = Coarse {
+            features: args.coarse,
+            ex: k.constant(extents.x),
+            ey: k.constant(extents.y),
+            border: options.coarse_border,
+        };
+        let mut registers = Registers::new(Warp::new(k, None), outside, options);
+        for (product, epilogue) in products.iter().zip(&epilogues) {
+            let sums = match (product.left, product.right, product.seed) {
+                (Left::Coarse, Right::Weights(weights), Seed::Columns(bias)) => {
+                    registers.warp.expand(args.image, [weights, bias], &coarse, &window)
+                }
+                _ => registers.product(product),
+            };
+            registers.put_sums(product.number, sums);
+            registers.epilogue(epilogue, products.get(product.number as usize));
+        }
+    }
+}
