@@ -61,7 +61,12 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
     pub(super) fn pointer_load(&self, pointer: ir::Value, memory: Memory, ty: IrType) -> Result<Value<'c, 'a>> {
         let e = &self.emit;
         let attributes = self.memory_attributes(pointer, memory, ty);
-        let bits = e.value("llvm.load", &[self.get(pointer)?], memory_type(e, memory, ty), &attributes)?;
+        let mut address = self.get(pointer)?;
+        if memory.order != Order::Plain && self.space(pointer)? == Space::Global {
+            // Others may write meanwhile, between one lane's turn and the next one's.
+            address = self.backend.apart(e, address)?;
+        }
+        let bits = e.value("llvm.load", &[address], memory_type(e, memory, ty), &attributes)?;
         e.bitcast(bits, e.ty(ty))
     }
 

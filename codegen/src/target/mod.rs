@@ -50,7 +50,7 @@ pub trait Backend: Sync {
     /// Promises that make an atomic on floats in global memory one instruction.
     fn float_atomic_attributes<'c>(&self, e: &Emitter<'c, '_>, scope: Scope) -> Vec<Named<'c>>;
 
-    /// A pointer for an atomic of which every lane's part must be an operation of its own: the same address, of which LLVM
+    /// A pointer for an access of which every lane's part is an operation of its own: the same address, of which LLVM
     /// does not know that several lanes may have it.
     fn apart<'c, 'a>(&self, e: &Emitter<'c, 'a>, pointer: Value<'c, 'a>) -> Result<Value<'c, 'a>>;
 

@@ -113,7 +113,7 @@ impl<'k> Exchange<'k> {
     pub fn new(k: &'k Builder<'k>, messages: Messages, step: Step<'k>, bounded: Option<Bounded<'k>>) -> Self {
         k.assume(step.rank.lt(messages.ranks));
         k.assume(step.layer.lt(TAG_SLOTS));
-        let epoch = k.buffer_load::<u32>(step.epoch, 0u32).uniform();
+        let epoch = k.s_buffer_load::<u32>(step.epoch, 0u32);
         let mailbox = Mailbox::new(k, k.step_tag(epoch, step.layer));
         let mailbox = bounded.map_or(mailbox, |b| mailbox.bounded(b));
         let half = k.step_half(epoch, messages.half());
@@ -123,7 +123,9 @@ impl<'k> Exchange<'k> {
     /// The half of a rank's region.
     #[track_caller]
     pub fn region(&self, rank: impl Operand<'k, u32>) -> Region<'k> {
-        let address = self.k.load_ptr64(self.peers, rank) + self.half;
+        // The table does not change during a launch.
+        let words: V<'k, Vector<u32, 2>> = self.k.s_buffer_load(self.peers, rank.value(self.k) * 2);
+        let address = words.bitcast::<u64>() + self.half;
         self.k.message_region(address, self.messages.half() as u32, Cache::SYS, REGION_ID)
     }
 

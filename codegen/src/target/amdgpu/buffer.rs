@@ -111,8 +111,13 @@ impl Amdgpu {
         access: &BufferAccess<'c, 'a>,
         carrier: Type<'c>,
     ) -> Result<Value<'c, 'a>> {
-        let at = self.operands(e, access)?;
+        let mut at = self.operands(e, access)?;
         Self::separate(e, access.cache)?;
+        if access.cache.coherence != Coherence::Own {
+            // Memory may change while the lanes of a wave are served: one place is then not one value, as LLVM takes it to be,
+            // and a branch that it makes for the whole wave would be wrong for some lanes.
+            at.lane = e.asm("", "=v,0", &[at.lane], &[e.int(32)], false)?[0];
+        }
         let operands = [access.buffer.handle, at.lane, at.wave, at.aux];
         e.value("rocdl.raw.ptr.buffer.load", &operands, carrier, &[])
     }
