@@ -11,6 +11,7 @@ use cudarc::driver::{result, sys};
 use lathe_dsl::prelude::*;
 use lathe_kernels::gemm::mx::GemmMx;
 use lathe_kernels::mla::combine::MlaCombine;
+use lathe_kernels::mla::post::MlaPost;
 use lathe_kernels::mla::splits::MlaCombineSplits;
 use lathe_kernels::mla::uv::MlaUv;
 use lathe_kernels::registry::Entry;
@@ -82,6 +83,29 @@ fn mla_uv_keeps_its_bounds() {
         println!("{tokens:6}  {:9.3}  {}", report.launch_ms, errors.join(", "));
         for check in &report.checks {
             assert!(check.ok, "tokens {tokens}: {} {:?}", check.against, check.first_failure);
+        }
+    }
+}
+
+#[test]
+fn mla_post_of_one_rank_keeps_its_bounds() {
+    if let Err(reason) = machine::gpu() {
+        println!("skipped: {reason}");
+        return;
+    }
+    let engine = Engine::open("cuda", None).expect("there is a GPU");
+    let entry = Entry::find(MlaPost::NAME).expect("it is shipped");
+    println!("splits  tokens  q  launch ms  largest error against the stages and in f64");
+    for (splits, tokens, q) in [(0, 1, 1), (0, 8, 8), (0, 64, 4), (2, 4, 4), (100, 2, 2), (128, 8, 8), (512, 64, 8)] {
+        let key = [("ranks", 1), ("splits", splits), ("tokens", tokens), ("q", q)];
+        let settings = key.map(|(name, value): (&str, u32)| (name.to_owned(), value.to_string()));
+        for seed in [6, 7] {
+            let report = entry.build(&settings).expect("a key").run(&engine, seed).expect("it runs");
+            let errors: Vec<String> = report.checks.iter().map(|c| format!("{:.3e}", c.max_abs_error)).collect();
+            println!("{splits:6}  {tokens:6}  {q}  {:9.3}  {}", report.launch_ms, errors.join(", "));
+            for check in &report.checks {
+                assert!(check.ok, "{key:?}: {} {:?}", check.against, check.first_failure);
+            }
         }
     }
 }

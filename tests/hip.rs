@@ -8,6 +8,7 @@ use std::sync::{Arc, LazyLock};
 use lathe_dsl::prelude::*;
 use lathe_kernels::gemm::mx::GemmMx;
 use lathe_kernels::mla::combine::MlaCombine;
+use lathe_kernels::mla::post::MlaPost;
 use lathe_kernels::registry::Entry;
 use lathe_runtime::device::{Hip, Pinned};
 use lathe_runtime::jit::{Code, Compiled, Llvm};
@@ -73,6 +74,21 @@ fn mla_combine_is_right() {
             assert!(!report.checks.is_empty());
             for check in &report.checks {
                 assert!(check.ok, "{target}, ranks {ranks}: {} {:?}", check.against, check.first_failure);
+            }
+        }
+    }
+}
+
+#[test]
+fn mla_post_is_right() {
+    let entry = Entry::find(MlaPost::NAME).expect("it is shipped");
+    for (number, target) in EXECUTED {
+        for splits in [0, 16] {
+            let key = settings(&[("ranks", 1), ("tokens", 2), ("q", 2), ("splits", splits)]);
+            let report = entry.build(&key).expect("a key").run(&engine(number), 7).expect("it runs");
+            assert!(!report.checks.is_empty());
+            for check in &report.checks {
+                assert!(check.ok, "{target}, splits {splits}: {} {:?}", check.against, check.first_failure);
             }
         }
     }

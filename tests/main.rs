@@ -12,6 +12,7 @@ mod hip;
 mod isolated;
 mod matrix;
 mod mla;
+mod mla_post;
 mod narrow;
 mod peers;
 mod planted;
@@ -22,6 +23,7 @@ use lathe_dsl::artifact::Artifact;
 use lathe_dsl::{Target, ir};
 use lathe_kernels::gemm::mx::GemmMx;
 use lathe_kernels::mla::combine::MlaCombine;
+use lathe_kernels::mla::post::MlaPost;
 use lathe_kernels::mla::push::MlaPush;
 use lathe_kernels::mla::ranks::MlaCombineRanks;
 use lathe_kernels::mla::splits::MlaCombineSplits;
@@ -29,7 +31,7 @@ use lathe_kernels::mla::uv::MlaUv;
 use lathe_kernels::registry::Build;
 
 /// The kernels whose emitted form is pinned, by the name of their snapshots.
-const GOLDEN: [(&str, &dyn Build); 8] = [
+const GOLDEN: [(&str, &dyn Build); 10] = [
     ("mla_combine.ranks_1", &MlaCombine { ranks: 1, tokens: 8 }),
     ("mla_combine.ranks_8", &MlaCombine { ranks: 8, tokens: 8 }),
     ("mla_combine_splits", &MlaCombineSplits { splits: 128, tokens: 8, q: 8 }),
@@ -37,6 +39,8 @@ const GOLDEN: [(&str, &dyn Build); 8] = [
     ("mla_combine_ranks", &MlaCombineRanks { ranks: 8, tokens: 8, wait_us: 0 }),
     ("mla_combine_ranks.bounded", &MlaCombineRanks { ranks: 8, tokens: 8, wait_us: 1_000_000 }),
     ("mla_uv", &MlaUv { tokens: 8 }),
+    ("mla_post.ranks_1", &MlaPost { ranks: 1, tokens: 8, q: 8, splits: 0, ctas: 0 }),
+    ("mla_post.splits_128", &MlaPost { ranks: 1, tokens: 8, q: 8, splits: 128, ctas: 0 }),
     ("gemm_mx.tile_32x64", &GemmMx { m: 100, n: 200, k: 416, tile_m: 32, tile_n: 64 }),
 ];
 

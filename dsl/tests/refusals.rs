@@ -373,6 +373,11 @@ fn misuse_of_fragments() {
         let matrix = Matrix::new(k, tile, Storage::RowMajor, 0, 32).within(k.lane_id(), k.lane_id());
         let _: FragmentA<Tile> = k.load_fragment(matrix);
     });
+    let cached = "{at}: a matrix in LDS with a cache behaviour; only one in a buffer has one";
+    refused(LAUNCH, vec![], cached, |k| {
+        let tile = k.lds::<bf16>("tile", 4096);
+        let _: FragmentA<Tile> = k.load_fragment(Matrix::new(k, tile, Storage::RowMajor, 0, 32).cached(Cache::DEV));
+    });
     for n in [0, 3] {
         let size = format!("{{at}}: accesses of at most {n} elements; allowed are powers of two");
         refused(LAUNCH, vec![], &size, |k| {

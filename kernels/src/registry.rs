@@ -14,6 +14,7 @@ use crate::dec2::block::Dec2;
 use crate::dec2::stage::names::EPILOGUES;
 use crate::gemm::mx::GemmMx;
 use crate::mla::combine::MlaCombine;
+use crate::mla::post::{ArgsError, MlaPost};
 use crate::mla::push::MlaPush;
 use crate::mla::ranks::MlaCombineRanks;
 use crate::mla::splits::MlaCombineSplits;
@@ -73,6 +74,10 @@ const OTHERS: &[Entry] = &[
     entry::<MlaCombineSplits>(
         "Combines the partial attention rows of a rank's splits, weighted by their log-sum-exp, into bf16 latents",
         &["weigh", "part_sums", "reduce"],
+    ),
+    entry::<MlaPost>(
+        "Combines partial attention rows and makes gated values of the latents, in one launch",
+        &["wv_loads", "stage_combine", "stage_uv"],
     ),
     entry::<MlaPush>(
         "Sends a rank's partial attention rows and their log-sum-exp to the ranks whose heads they are of",
@@ -171,6 +176,9 @@ pub enum RunError {
     /// Compiling or launching failed.
     #[error(transparent)]
     Runtime(#[from] Error),
+    /// What `mla_post` is passed is not what it takes.
+    #[error(transparent)]
+    Args(#[from] ArgsError),
     /// The key is fine for a kernel, but its check's host data is too large.
     #[error("`{kernel}` with {key}: making and checking its input would take {gib:.1} GiB of host memory; {hint}")]
     TooLarge {

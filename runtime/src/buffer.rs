@@ -49,6 +49,13 @@ impl<T: Element + Pod> DeviceBuffer<T> {
         Ok(data)
     }
 
+    /// This buffer as a launch argument.
+    pub fn arg(&self) -> BufferArg<'_, T> {
+        BufferArg::new(self, self.device.id().0, self.address, self.len)
+    }
+}
+
+impl<T> DeviceBuffer<T> {
     /// The device that it lies on.
     pub fn device(&self) -> &Arc<dyn Device> {
         &self.device
@@ -67,11 +74,6 @@ impl<T: Element + Pod> DeviceBuffer<T> {
     /// Whether it has none.
     pub fn is_empty(&self) -> bool {
         self.len == 0
-    }
-
-    /// This buffer as a launch argument.
-    pub fn arg(&self) -> BufferArg<'_, T> {
-        BufferArg::new(self, self.device.id().0, self.address, self.len)
     }
 }
 

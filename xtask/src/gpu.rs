@@ -11,10 +11,11 @@ const LIMIT: u64 = 64 << 20;
 const THERE: [&str; 8] =
     ["libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so", "libgcc_s.so", "libstdc++.so", "ld-linux"];
 /// Tests that use a GPU where there is one.
-const TESTS: [&str; 30] = [
+const TESTS: [&str; 32] = [
     "cuda::mla_combine_keeps_its_bounds",
     "cuda::mla_combine_splits_keeps_its_bounds",
     "cuda::mla_uv_keeps_its_bounds",
+    "cuda::mla_post_of_one_rank_keeps_its_bounds",
     "cuda::gemm_mx_keeps_its_bounds",
     "cuda::a_launch_costs_what_the_driver_s_costs",
     "cuda::a_cubin_is_made_once",
@@ -41,6 +42,7 @@ const TESTS: [&str; 30] = [
     "peers::gpus_that_do_not_reach_each_other_are_named",
     "peers::messages_of_running_kernels_arrive_whole_and_in_order",
     "peers::values_of_every_width_arrive_at_a_gpu",
+    "mla_post::ptxas_takes_every_class_of_key",
     "narrow::conversions_on_an_nvidia_gpu_are_what_narrow_says",
 ];
 

@@ -16,7 +16,7 @@
 use lathe_dsl::ir::MAX_BUFFER_BYTES;
 use lathe_dsl::prelude::*;
 
-use super::{CTAS, HEADS, LATENTS, THREADS, TOKENS_A_TASK, each_task, tasks};
+use super::{CTAS, HEADS, LATENTS, THREADS, TOKENS_A_TASK, Workers, tasks};
 
 /// 1 / ln 2, rounded to f32.
 pub const LOG2E: f32 = std::f32::consts::LOG2_E;
@@ -83,7 +83,7 @@ impl Kernel for MlaCombine {
 
     fn build<'k>(&self, k: &'k Builder<'k>, args: MlaCombineArgs<Dev<'k>>) {
         let lat = k.lds::<u32>("lat", TOKENS_A_TASK * LDS_ROW);
-        each_task(k, self.tokens, TOKENS_A_TASK, |head, first_token| {
+        Workers::all(k).each_task(k, self.tokens, TOKENS_A_TASK, |_, head, first_token| {
             self.stage_combine(k, &args, lat, head, first_token);
             self.store_latents(k, &args, lat, head, first_token);
         });

@@ -8,7 +8,7 @@ use lathe_dsl::prelude::*;
 
 use super::combine::{combine_ranks, own_words};
 use super::message::{Exchange, Messages, ROW_PAIRS, Step, bounded, health_words};
-use super::{CTAS, HEADS, LATENTS, THREADS, TOKENS_A_TASK, each_task, tasks};
+use super::{CTAS, HEADS, LATENTS, THREADS, TOKENS_A_TASK, Workers, tasks};
 
 /// Words (two latents) of a row.
 const ROW: u32 = LATENTS / 2;
@@ -76,7 +76,7 @@ impl Kernel for MlaCombineRanks {
         let step = Step { peers: args.peers, rank: args.rank, layer: args.layer, epoch: args.epoch };
         let bounded = bounded(k, self.wait_us, args.health, args.alarm);
         let received = Received::new(&Exchange::new(k, self.messages(), step, bounded));
-        each_task(k, self.tokens, TOKENS_A_TASK, |head, first_token| {
+        Workers::all(k).each_task(k, self.tokens, TOKENS_A_TASK, |_, head, first_token| {
             let (row, column) = own_words(k);
             let token = (first_token + row).minimum(self.tokens - 1);
             let words = received.combine(k, head, token, column);

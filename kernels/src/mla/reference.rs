@@ -4,6 +4,7 @@
 //! far any correct result can be from attention that was never split, and [`device_bound`], how far a device whose
 //! `exp2` and reciprocal are approximations can be from [`combine`].
 
+pub mod post;
 pub mod push;
 pub mod splits;
 pub mod uv;

@@ -1,5 +1,6 @@
 //! Runs the mla kernels on real attention and checks what comes out.
 
+mod post;
 mod push;
 mod ranks;
 mod splits;

@@ -16,19 +16,19 @@
 //! `i = n, n + parts, …` in order; then the upper half of the parts is added to the lower, until one is left. Every operation rounds
 //! to f32 on its own; rows end as bf16, nearest even. An empty split's rows must be finite: it has weight 0, but is not left out.
 
-use lathe_dsl::builder::Buffer;
+use lathe_dsl::builder::Readable;
 use lathe_dsl::ir::MAX_BUFFER_BYTES;
 use lathe_dsl::prelude::*;
 
 use super::combine::{LOG2E, sane};
-use super::{CTAS, HEADS, LATENTS, THREADS, each_task, tasks};
+use super::{CTAS, HEADS, LATENTS, THREADS, Workers, ctok, tasks};
 
 /// Lanes of a logical wave, which has a whole row: 8 latents a lane.
 const LANES: u32 = 64;
 const EACH: u32 = LATENTS / LANES;
 
 /// Logical waves of a workgroup.
-const WAVES: u32 = THREADS / LANES;
+pub(super) const WAVES: u32 = THREADS / LANES;
 
 /// Bytes of a row.
 const ROW: u32 = LATENTS * 2;
@@ -60,16 +60,9 @@ impl MlaCombineSplits {
         self.splits / (self.tokens / self.q)
     }
 
-    /// Tokens of a task, of one request: as few as give no workgroup two tasks, or else as many as there can be.
+    /// Tokens of a task, of one request; 0 for a key that is not allowed.
     pub fn tokens_a_task(&self) -> u32 {
-        let fitting = [1, 2, 4].into_iter().filter(|tc| self.divides(*tc));
-        let in_one_go = fitting.clone().find(|tc| tasks(self.tokens, *tc) <= CTAS);
-        in_one_go.or(fitting.max()).unwrap_or(1)
-    }
-
-    /// Whether tasks of so many tokens come out even.
-    fn divides(&self, tc: u32) -> bool {
-        self.q.is_multiple_of(tc) && self.per_request().is_multiple_of(WAVES / tc)
+        ctok(self.tokens, self.q, self.splits, CTAS).unwrap_or(0)
     }
 }
 
@@ -91,30 +84,7 @@ impl Kernel for MlaCombineSplits {
     type Args = MlaCombineSplitsArgs;
 
     fn check(&self) -> Result<(), String> {
-        let Self { splits, tokens, q } = *self;
-        if !tokens.is_multiple_of(q) {
-            return Err(format!("tokens must be a multiple of q: {tokens} tokens are no whole number of requests"));
-        }
-        let requests = tokens / q;
-        if !splits.is_multiple_of(requests) {
-            return Err(format!("splits must be a multiple of the {requests} requests (tokens / q)"));
-        }
-        let per = splits / requests;
-        if ![1, 2, 4].into_iter().any(|tc| self.divides(tc)) {
-            let factor = WAVES >> q.trailing_zeros().min(2);
-            return Err(format!(
-                "a request has {per} splits (splits · q / tokens); with q = {q} that must be a multiple of {factor}"
-            ));
-        }
-        if per > MAX_SPLITS {
-            return Err(format!("a request has {per} splits (splits · q / tokens), at most {MAX_SPLITS} are allowed"));
-        }
-        if splits > MAX_ROWS / tokens {
-            return Err(format!(
-                "with {tokens} tokens, splits must be at most {} (partial rows end below 2^32 bytes)",
-                MAX_ROWS / tokens
-            ));
-        }
+        check_splits(self.splits, self.tokens, self.q)?;
         Ok(())
     }
 
@@ -124,8 +94,9 @@ impl Kernel for MlaCombineSplits {
 
     fn build<'k>(&self, k: &'k Builder<'k>, args: MlaCombineSplitsArgs<Dev<'k>>) {
         let tc = self.tokens_a_task();
-        let stage = StageSplits::new(k, *self, args.partial, args.lse);
-        each_task(k, self.tokens, tc, |head, first_token| {
+        let shape = SplitShape { tokens: self.tokens, q: self.q, per: self.per_request(), tc };
+        let stage = StageSplits::new(k, shape, args.partial, args.lse, Cache::OWN);
+        Workers::all(k).each_task(k, self.tokens, tc, |_, head, first_token| {
             let (token, words) = stage.combine(head, first_token);
             k.if_(stage.part.eq(0), || {
                 let row = (token * HEADS + head) * ROW;
@@ -135,39 +106,97 @@ impl Kernel for MlaCombineSplits {
     }
 }
 
-/// The stage, with what is the same for every task.
-struct StageSplits<'k> {
+/// Whether requests of `q` tokens each can be combined of so many splits.
+pub(super) fn check_splits(splits: u32, tokens: u32, q: u32) -> Result<(), String> {
+    if !tokens.is_multiple_of(q) {
+        return Err(format!("tokens must be a multiple of q: {tokens} tokens are no whole number of requests"));
+    }
+    let requests = tokens / q;
+    if !splits.is_multiple_of(requests) {
+        return Err(format!("splits must be a multiple of the {requests} requests (tokens / q)"));
+    }
+    let per = splits / requests;
+    if ctok(tokens, q, splits, CTAS).is_none() {
+        let factor = WAVES >> q.trailing_zeros().min(2);
+        return Err(format!(
+            "a request has {per} splits (splits · q / tokens); with q = {q} that must be a multiple of {factor}"
+        ));
+    }
+    if per > MAX_SPLITS {
+        return Err(format!("a request has {per} splits (splits · q / tokens), at most {MAX_SPLITS} are allowed"));
+    }
+    if splits > MAX_ROWS / tokens {
+        let most = MAX_ROWS / tokens;
+        return Err(format!("with {tokens} tokens, splits must be at most {most} (partial rows end below 2^32 bytes)"));
+    }
+    Ok(())
+}
+
+/// The numbers of a key that the stage depends on.
+#[derive(Clone, Copy)]
+pub(super) struct SplitShape {
+    /// Query tokens, those of a request, splits of a request, tokens of a task.
+    pub tokens: u32,
+    pub q: u32,
+    pub per: u32,
+    pub tc: u32,
+}
+
+impl SplitShape {
+    /// Parts of the workgroup for each token.
+    fn parts(self) -> u32 {
+        WAVES / self.tc
+    }
+
+    /// Weights of a token in LDS: every lane has one in each round.
+    fn weights_a_token(self) -> u32 {
+        self.per.next_multiple_of(LANES)
+    }
+
+    /// The first split of a token's request.
+    pub fn first_split(self, token: V<'_, u32>) -> V<'_, u32> {
+        token.div_floor(self.q) * self.per
+    }
+}
+
+/// The stage, with what is the same for every task. `A` is how the kernel uses the partial rows and LSE.
+pub(super) struct StageSplits<'k, A> {
     k: &'k Builder<'k>,
-    key: MlaCombineSplits,
-    partial: Buffer<'k, bf16, In>,
-    lse: Buffer<'k, f32, In>,
-    /// Tokens of a task, and parts of the workgroup for each.
-    tc: u32,
+    shape: SplitShape,
+    partial: Buffer<'k, bf16, A>,
+    lse: Buffer<'k, f32, A>,
+    cache: Cache,
     parts: u32,
     /// `[tc][weights_a_token]`.
     weights: V<'k, LdsPtr<f32>>,
     /// Half of the parts' sums, `[parts / 2][tc][512]`.
     exchange: V<'k, LdsPtr<f32>>,
     /// Which of the task's tokens the thread works on, in which part, and which 8 latents.
-    row: V<'k, u32>,
-    part: V<'k, u32>,
-    lane: V<'k, u32>,
+    pub row: V<'k, u32>,
+    pub part: V<'k, u32>,
+    pub lane: V<'k, u32>,
 }
 
-impl<'k> StageSplits<'k> {
-    fn new(k: &'k Builder<'k>, key: MlaCombineSplits, partial: Buffer<'k, bf16, In>, lse: Buffer<'k, f32, In>) -> Self {
-        let tc = key.tokens_a_task();
-        let parts = WAVES / tc;
+impl<'k, A: Readable> StageSplits<'k, A> {
+    /// Rows are `[splits][tokens][12][512]`, LSE `[splits][tokens][12]`, both loaded with `cache`.
+    pub fn new(
+        k: &'k Builder<'k>,
+        shape: SplitShape,
+        partial: Buffer<'k, bf16, A>,
+        lse: Buffer<'k, f32, A>,
+        cache: Cache,
+    ) -> Self {
+        let (tc, parts) = (shape.tc, shape.parts());
         let thread = k.thread_id(Axis::X);
         let wave = thread.div_floor(LANES).uniform();
         Self {
             k,
-            key,
+            shape,
             partial,
             lse,
-            tc,
+            cache,
             parts,
-            weights: k.lds("weights", tc * Self::weights_a_token(key)),
+            weights: k.lds("weights", tc * shape.weights_a_token()),
             exchange: k.lds("exchange", parts / 2 * tc * LATENTS),
             row: wave.rem_floor(tc),
             part: wave.div_floor(tc),
@@ -175,18 +204,13 @@ impl<'k> StageSplits<'k> {
         }
     }
 
-    /// Every lane has one in each round.
-    fn weights_a_token(key: MlaCombineSplits) -> u32 {
-        key.per_request().next_multiple_of(LANES)
-    }
-
     /// The thread's token, and its 8 latents of it as bf16: whole in part 0 alone.
-    fn combine(&self, head: V<'k, u32>, first_token: V<'k, u32>) -> (V<'k, u32>, [V<'k, u32>; 4]) {
+    pub fn combine(&self, head: V<'k, u32>, first_token: V<'k, u32>) -> (V<'k, u32>, [V<'k, u32>; 4]) {
         let k = self.k;
-        let first_split = first_token.div_floor(self.key.q) * self.key.per_request();
+        let first_split = self.shape.first_split(first_token);
         // As many waves as tokens; of waves of 32 lanes, each stands for a logical one.
         let wave = k.thread_id(Axis::X).div_floor(k.wave()).uniform();
-        k.if_(wave.lt(self.tc), || self.weigh(wave, head, first_token + wave, first_split));
+        k.if_(wave.lt(self.shape.tc), || self.weigh(wave, head, first_token + wave, first_split));
         k.barrier();
         let token = first_token + self.row;
         let sums = self.reduce(self.part_sums(head, token, first_split));
@@ -196,7 +220,7 @@ impl<'k> StageSplits<'k> {
     /// Leaves the weights of token number `row` of the task in LDS.
     fn weigh(&self, row: V<'k, u32>, head: V<'k, u32>, token: V<'k, u32>, first_split: V<'k, u32>) {
         const DISTANCES: [u32; 6] = [32, 16, 8, 4, 2, 1];
-        let (k, per) = (self.k, self.key.per_request());
+        let (k, per) = (self.k, self.shape.per);
         let lanes = k.lanes(LANES).lane_index();
         let lse: Vec<Grouped<'k, f32>> = (0..per)
             .step_by(LANES as usize)
@@ -204,7 +228,8 @@ impl<'k> StageSplits<'k> {
                 lanes.map(|lane| {
                     let i = lane + first;
                     let split = first_split + i.minimum(per - 1);
-                    let lse = sane(k.buffer_load(self.lse, (split * self.key.tokens + token) * HEADS + head));
+                    let place = (split * self.shape.tokens + token) * HEADS + head;
+                    let lse = sane(k.buffer_load_with(self.lse, place, LoadOptions::new().cache(self.cache)));
                     if first + LANES <= per { lse } else { i.lt(per).select(lse, f32::NEG_INFINITY) }
                 })
             })
@@ -224,7 +249,7 @@ impl<'k> StageSplits<'k> {
         for (first, exp) in (0..per).step_by(LANES as usize).zip(exp) {
             let weights = exp.zip(inverse, |e, inverse| e * inverse);
             for part in 0..lanes.group().parts() {
-                let at = row * Self::weights_a_token(self.key) + (lanes.part(part) + first);
+                let at = row * self.shape.weights_a_token() + (lanes.part(part) + first);
                 k.ptr_store(weights.part(part), self.weights + at);
             }
         }
@@ -233,14 +258,14 @@ impl<'k> StageSplits<'k> {
     /// The sum of the part's weighted rows.
     fn part_sums(&self, head: V<'k, u32>, token: V<'k, u32>, first_split: V<'k, u32>) -> [V<'k, f32>; 8] {
         let k = self.k;
-        let row = ((first_split + self.part) * self.key.tokens + token) * HEADS + head;
+        let row = ((first_split + self.part) * self.shape.tokens + token) * HEADS + head;
         let first = row * ROW + self.lane * (EACH * 2);
-        let weight = self.weights + (self.row * Self::weights_a_token(self.key) + self.part);
-        let apart = self.parts * self.key.tokens * HEADS * ROW;
+        let weight = self.weights + (self.row * self.shape.weights_a_token() + self.part);
+        let apart = self.parts * self.shape.tokens * HEADS * ROW;
         let add = |sums: [V<'k, f32>; 8], from: V<'k, u32>, count: u32| {
             let rows: Vec<_> = (0..count)
                 .map(|i| {
-                    let options = LoadOptions::new().soffset((from + i) * apart);
+                    let options = LoadOptions::new().soffset((from + i) * apart).cache(self.cache);
                     k.buffer_load_with::<Vector<u32, 4>>(self.partial, Bytes(first), options).elements()
                 })
                 .collect();
@@ -252,7 +277,7 @@ impl<'k> StageSplits<'k> {
                 })
             })
         };
-        let rows = self.key.per_request() / self.parts;
+        let rows = self.shape.per / self.parts;
         let sums = [k.constant(0.0f32); 8];
         let whole = rows - rows % AHEAD;
         let sums = match whole {
@@ -266,7 +291,7 @@ impl<'k> StageSplits<'k> {
     fn reduce(&self, mut sums: [V<'k, f32>; 8]) -> [V<'k, f32>; 8] {
         let k = self.k;
         let place = |part: V<'k, u32>| {
-            let at = part * (self.tc * LATENTS) + self.row * LATENTS + self.lane * EACH;
+            let at = part * (self.shape.tc * LATENTS) + self.row * LATENTS + self.lane * EACH;
             [self.exchange + at, self.exchange + at + 4]
         };
         let mut half = self.parts / 2;

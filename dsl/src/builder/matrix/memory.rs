@@ -36,6 +36,7 @@ pub struct Matrix<'k, M> {
     lines: Option<V<'k, u32>>,
     /// Elements of an access at most.
     at_most: u32,
+    cache: Cache,
 }
 
 /// See [`Matrix::swizzled`].
@@ -67,6 +68,7 @@ impl<'k, M> Matrix<'k, M> {
             swizzle: None,
             lines: None,
             at_most: u32::MAX,
+            cache: Cache::OWN,
         }
     }
 
@@ -99,63 +101,78 @@ impl<'k, M> Matrix<'k, M> {
     pub fn at_most(self, elements: u32) -> Self {
         Self { at_most: elements, ..self }
     }
+
+    /// Accesses with this cache behaviour. For global buffers.
+    #[must_use]
+    pub fn cached(self, cache: Cache) -> Self {
+        Self { cache, ..self }
+    }
+}
+
+/// How an access of a matrix is made, beside where: [`Matrix::within`] and [`Matrix::cached`].
+#[derive(Clone, Copy)]
+pub struct Way<'k> {
+    mask: Option<V<'k, bool>>,
+    cache: Cache,
+    at: Location,
 }
 
 /// Memory that fragments are loaded from: a readable buffer, or a pointer to LDS.
 pub trait Source<'k>: Copy {
     /// A value of type `ty` from so many bytes behind its beginning.
     #[doc(hidden)]
-    fn load(self, k: &'k Builder<'k>, ty: Type, bytes: V<'k, Idx>, mask: Option<V<'k, bool>>, at: Location) -> Value;
+    fn load(self, k: &'k Builder<'k>, ty: Type, bytes: V<'k, Idx>, way: Way<'k>) -> Value;
 }
 
 /// Memory that fragments are stored to: a writable buffer, or a pointer to LDS.
 pub trait Sink<'k>: Copy {
     /// Stores a value so many bytes behind its beginning.
     #[doc(hidden)]
-    fn store(
-        self,
-        k: &'k Builder<'k>,
-        value: (Value, Type),
-        bytes: V<'k, Idx>,
-        mask: Option<V<'k, bool>>,
-        at: Location,
-    );
+    fn store(self, k: &'k Builder<'k>, value: (Value, Type), bytes: V<'k, Idx>, way: Way<'k>);
 }
 
 impl<'k, T: Element, A: Readable> Source<'k> for Buffer<'k, T, A> {
-    fn load(self, k: &'k Builder<'k>, ty: Type, bytes: V<'k, Idx>, mask: Option<V<'k, bool>>, at: Location) -> Value {
+    fn load(self, k: &'k Builder<'k>, ty: Type, bytes: V<'k, Idx>, way: Way<'k>) -> Value {
         let op = Op::BufferLoad {
             buffer: self.id(),
             offset: bytes.id,
             unit: OffsetUnit::Bytes,
             scalar: None,
-            mask: mask.map(|m| m.id),
-            fill: mask.map(|_| k.const_value(ty, Bits(0))),
-            cache: Cache::default(),
+            mask: way.mask.map(|m| m.id),
+            fill: way.mask.map(|_| k.const_value(ty, Bits(0))),
+            cache: way.cache,
         };
-        k.emit_op_at(op, &[ty], at)[0]
+        k.emit_op_at(op, &[ty], way.at)[0]
     }
 }
 
 impl<'k, T: Element, A: Writable> Sink<'k> for Buffer<'k, T, A> {
-    fn store(
-        self,
-        k: &'k Builder<'k>,
-        value: (Value, Type),
-        bytes: V<'k, Idx>,
-        mask: Option<V<'k, bool>>,
-        at: Location,
-    ) {
+    fn store(self, k: &'k Builder<'k>, value: (Value, Type), bytes: V<'k, Idx>, way: Way<'k>) {
         let op = Op::BufferStore {
             value: value.0,
             buffer: self.id(),
             offset: bytes.id,
             unit: OffsetUnit::Bytes,
             scalar: None,
-            mask: mask.map(|m| m.id),
-            cache: Cache::default(),
+            mask: way.mask.map(|m| m.id),
+            cache: way.cache,
         };
-        k.emit_op_at(op, &[], at);
+        k.emit_op_at(op, &[], way.at);
+    }
+}
+
+impl<'k> Way<'k> {
+    /// Refuses what LDS does not have.
+    fn fits_lds(self, k: &'k Builder<'k>) {
+        if self.mask.is_some() {
+            k.refuse_at(
+                "a matrix in LDS with extents to keep within; only one in a buffer has them".to_owned(),
+                self.at,
+            );
+        }
+        if self.cache != Cache::OWN {
+            k.refuse_at("a matrix in LDS with a cache behaviour; only one in a buffer has one".to_owned(), self.at);
+        }
     }
 }
 
@@ -174,29 +191,18 @@ fn behind<'k, T: Element + Plain>(
 }
 
 impl<'k, T: Element + Plain> Source<'k> for V<'k, LdsPtr<T>> {
-    fn load(self, k: &'k Builder<'k>, ty: Type, bytes: V<'k, Idx>, mask: Option<V<'k, bool>>, at: Location) -> Value {
-        if mask.is_some() {
-            k.refuse_at("a matrix in LDS with extents to keep within; only one in a buffer has them".to_owned(), at);
-        }
-        let pointer = behind(k, self, bytes, ty.scalar(), at);
-        k.emit_op_at(Op::PtrLoad { pointer, memory: Memory::default() }, &[ty], at)[0]
+    fn load(self, k: &'k Builder<'k>, ty: Type, bytes: V<'k, Idx>, way: Way<'k>) -> Value {
+        way.fits_lds(k);
+        let pointer = behind(k, self, bytes, ty.scalar(), way.at);
+        k.emit_op_at(Op::PtrLoad { pointer, memory: Memory::default() }, &[ty], way.at)[0]
     }
 }
 
 impl<'k, T: Element + Plain> Sink<'k> for V<'k, LdsPtr<T>> {
-    fn store(
-        self,
-        k: &'k Builder<'k>,
-        value: (Value, Type),
-        bytes: V<'k, Idx>,
-        mask: Option<V<'k, bool>>,
-        at: Location,
-    ) {
-        if mask.is_some() {
-            k.refuse_at("a matrix in LDS with extents to keep within; only one in a buffer has them".to_owned(), at);
-        }
-        let pointer = behind(k, self, bytes, value.1.scalar(), at);
-        k.emit_op_at(Op::PtrStore { value: value.0, pointer, memory: Memory::default() }, &[], at);
+    fn store(self, k: &'k Builder<'k>, value: (Value, Type), bytes: V<'k, Idx>, way: Way<'k>) {
+        way.fits_lds(k);
+        let pointer = behind(k, self, bytes, value.1.scalar(), way.at);
+        k.emit_op_at(Op::PtrStore { value: value.0, pointer, memory: Memory::default() }, &[], way.at);
     }
 }
 
@@ -359,7 +365,8 @@ impl<'k> Builder<'k> {
                 1 => Type::Scalar(scalar),
                 n => Type::Vector(scalar, n),
             };
-            pieces.push((matrix.memory.load(self, piece, bytes, mask, location), piece));
+            let way = Way { mask, cache: matrix.cache, at: location };
+            pieces.push((matrix.memory.load(self, piece, bytes, way), piece));
         });
         let mut registers: Vec<Value> = vec![];
         for (value, piece) in &pieces {
@@ -415,7 +422,7 @@ impl<'k> Builder<'k> {
         let mut elements = vec![];
         runs.each(|_, bytes, mask| {
             let ty = if each == 1 { T::TYPE } else { Type::Vector(T::SCALAR, each) };
-            let value = matrix.memory.load(self, ty, bytes, mask, location);
+            let value = matrix.memory.load(self, ty, bytes, Way { mask, cache: matrix.cache, at: location });
             match each {
                 1 => elements.push(V::new(self, value)),
                 _ => elements.extend((0..each).map(|i| self.emit_at(Op::Extract(value, i), location))),
@@ -458,7 +465,7 @@ impl<'k> Builder<'k> {
                     (self.emit_op_at(Op::VectorFrom(ids), &[ty], location)[0], ty)
                 }
             };
-            matrix.memory.store(self, value, bytes, mask, location);
+            matrix.memory.store(self, value, bytes, Way { mask, cache: matrix.cache, at: location });
         });
     }
 }

@@ -23,8 +23,13 @@ const WAVES: usize = 8;
 ///
 /// Where a slice is shorter or longer than these shapes say.
 pub fn combine_splits(key: &MlaCombineSplits, partial: &[bf16], lse: &[f32]) -> Vec<bf16> {
+    combine_splits_in_tasks(key, key.tokens_a_task(), partial, lse)
+}
+
+/// As [`combine_splits`], with so many tokens a task: that decides on the order of the sums.
+pub(super) fn combine_splits_in_tasks(key: &MlaCombineSplits, tc: u32, partial: &[bf16], lse: &[f32]) -> Vec<bf16> {
     let [splits, tokens, q, per] = [key.splits, key.tokens, key.q, key.per_request()].map(|n| n as usize);
-    let parts = WAVES / key.tokens_a_task() as usize;
+    let parts = WAVES / tc as usize;
     let rows = tokens * HEADS;
     assert_eq!(partial.len(), splits * rows * LATENTS, "partial is [{splits}][{tokens}][{HEADS}][{LATENTS}]");
     assert_eq!(lse.len(), splits * rows, "lse is [{splits}][{tokens}][{HEADS}]");

@@ -16,6 +16,8 @@ const BLOCK_LEN: usize = BLOCK as usize;
 const ROW_LEN: usize = ROW as usize;
 /// Latents of one step of the product.
 const STEP: usize = 128;
+/// Least code of a scale.
+const LEAST_CODE: i32 = 1;
 
 /// A block of latents as MXFP4: e2m1 codes, and the e8m0 code of their scale.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,7 +33,7 @@ impl Quantised {
     /// 1; each latent is divided by the scale and rounded to the nearest e2m1, ties to even, at most 6. A NaN becomes ±6.
     pub fn new(block: &[bf16]) -> Self {
         let am = block.iter().map(|x| i32::from(x.to_bits() & 0x7FFF)).max().unwrap_or(0);
-        let code = (((am + 0x20) >> 7) - 2).max(1);
+        let code = (((am + 0x20) >> 7) - 2).max(LEAST_CODE);
         let scale = f32::from_bits((code as u32) << 23);
         let encode =
             |x: &bf16| Narrow::E2m1.encode_scaled(x.to_f32(), scale, Rounding::NearestEven, Overflow::Saturate);
@@ -42,6 +44,34 @@ impl Quantised {
     fn numbers(&self) -> impl Iterator<Item = f64> {
         let scale = f64::from(Narrow::E8m0.decode(self.scale));
         self.codes.iter().map(move |code| f64::from(Narrow::E2m1.decode(*code)) * scale)
+    }
+
+    /// How far the numbers can move if each latent of `block`, which this was made of, moves by so much. Quantising keeps order: the
+    /// ends of where a latent can be, by the scales that the block can have, give the ends of its numbers.
+    fn others(&self, block: &[bf16], by: &[f64]) -> Vec<f64> {
+        if by.iter().all(|d| *d == 0.0) {
+            return vec![0.0; block.len()];
+        }
+        let ends = |x: &bf16, d: &f64| [x.to_f64() - d, x.to_f64() + d];
+        let largest = |end: fn(f64, f64) -> f64| {
+            let magnitudes = block.iter().zip(by).map(|(x, d)| end(x.to_f64().abs(), *d));
+            magnitudes.fold(0.0, f64::max) as f32
+        };
+        // bf16 numbers between two bounds lie between what is cut off of them.
+        let code = |amax: f32| (((amax.to_bits() >> 16) as i32 + 0x20 >> 7) - 2).max(LEAST_CODE);
+        let (least, most) = (code(largest(|x, d| x - d).next_down().max(0.0)), code(largest(|x, d| x + d).next_up()));
+        let numbers: Vec<f64> = self.numbers().collect();
+        let of_latent = |((x, d), number): ((&bf16, &f64), f64)| {
+            let moved = (least..=most).flat_map(|code| {
+                let scale = f32::from_bits((code as u32) << 23);
+                ends(x, d).map(|end| {
+                    let code = Narrow::E2m1.encode_scaled(end as f32, scale, Rounding::NearestEven, Overflow::Saturate);
+                    (f64::from(Narrow::E2m1.decode(code)) * f64::from(scale) - number).abs()
+                })
+            });
+            moved.fold(0.0, f64::max)
+        };
+        block.iter().zip(by).zip(numbers).map(of_latent).collect()
     }
 
     /// How far each number can be from the latent that it was made of.
@@ -80,8 +110,10 @@ pub fn uv(tokens: usize, latents: &[bf16], w_v: &Mxfp4, gate: &[bf16]) -> Vec<bf
         let numbers: Vec<f64> =
             latents.chunks(BLOCK_LEN).flat_map(|b| Quantised::new(b).numbers().collect::<Vec<_>>()).collect();
         for weights in weights.chunks(LATENTS).skip(row % HEADS * VALUES).take(VALUES) {
-            let steps = weights.chunks(STEP).zip(numbers.chunks(STEP));
-            let acc = steps.fold(0.0, |acc, (w, x)| exact_sum(w.iter().zip(x).map(|(w, x)| w * x), acc));
+            // A block's products have one scale and few bits: their sum in f64 is exact.
+            let blocks = weights.chunks(BLOCK_LEN).zip(numbers.chunks(BLOCK_LEN));
+            let sums: Vec<f64> = blocks.map(|(w, x)| w.iter().zip(x).map(|(w, x)| w * x).sum()).collect();
+            let acc = sums.chunks(STEP / BLOCK_LEN).fold(0.0, |acc, step| exact_sum(step.iter().copied(), acc));
             out.push(gated(acc, gate[out.len()]));
         }
     }
@@ -124,46 +156,69 @@ impl Interval {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Bounds {
     /// Of a device's accumulator for the quantised latents: `mfma_scaled` errs by 2^−20 of what it sums up and of C, and by
-    /// 2^−126; four in a chain by 4 · 2^−20 of all there is, and by 2^−124.
+    /// 2^−126; four in a chain by 4 · 2^−20 of all there is, and by 2^−124. Where a device's latents may be others, what quantising
+    /// those can give comes on top.
     pub stage: Interval,
-    /// Of it, around the product with the latents that were never split, rounded or quantised: rounding them to bf16 and to MXFP4
-    /// comes on top.
+    /// Of it, around the product with the latents that were never split, rounded or quantised: what the latents may be away from
+    /// those, and rounding them to MXFP4, comes on top.
     pub mathematics: Interval,
 }
 
-/// Bounds of every element, from the stage's inputs (shapes as for [`uv`], all finite) and from the latents in f64 that `latents`
-/// is rounded of.
+/// Where latents may lie.
+#[derive(Clone, Copy, Debug)]
+pub struct Around<'a> {
+    /// The reference's own, which are quantised.
+    pub latents: &'a [bf16],
+    /// How far each of a device's can be from it.
+    pub device: &'a [f64],
+    /// In f64, never split or rounded.
+    pub exact: &'a [f64],
+    /// How far each of the reference's can be from that.
+    pub error: &'a [f64],
+}
+
+/// How far a latent can be from the number in f64 that it was rounded of.
+pub fn rounding(latents: &[bf16]) -> Vec<f64> {
+    // Relative to the rounded latent, with room for the rounding's own and for subnormals.
+    latents.iter().map(|x| U_BF16 * x.to_f64().abs() + 2f64.powi(-133)).collect()
+}
+
+/// Bounds of every element (shapes as for [`uv`], all finite).
 ///
 /// # Panics
 ///
 /// Where a slice is shorter or longer than these shapes say.
-pub fn bounds(tokens: usize, exact: &[f64], latents: &[bf16], w_v: &Mxfp4, gate: &[bf16]) -> Vec<Bounds> {
+pub fn bounds(tokens: usize, around: Around<'_>, w_v: &Mxfp4, gate: &[bf16]) -> Vec<Bounds> {
     let weights = w_v.numbers();
+    let Around { latents, device, exact, error } = around;
     check_shapes(tokens, latents, &weights, gate);
-    assert_eq!(exact.len(), latents.len(), "latents twice");
+    assert!([device.len(), exact.len(), error.len()] == [latents.len(); 3], "four of each latent");
     let mut out = Vec::with_capacity(gate.len());
-    for (row, (latents, exact)) in latents.chunks(LATENTS).zip(exact.chunks(LATENTS)).enumerate() {
-        let (mut numbers, mut errors) = (vec![], vec![]);
-        for block in latents.chunks(BLOCK_LEN) {
-            let quantised = Quantised::new(block);
+    for (row, exact) in exact.chunks(LATENTS).enumerate() {
+        let (mut numbers, mut moved, mut errors) = (vec![], vec![], vec![]);
+        for block in (row * LATENTS..(row + 1) * LATENTS).step_by(BLOCK_LEN).map(|first| first..first + BLOCK_LEN) {
+            let (latents, device, error) = (&latents[block.clone()], &device[block.clone()], &error[block]);
+            let quantised = Quantised::new(latents);
+            let others = quantised.others(latents, device);
+            errors.extend(quantised.errors(latents).zip(error).zip(&others).map(|((a, b), c)| a + b + c));
             numbers.extend(quantised.numbers());
-            // Relative to the rounded latent, with room for the rounding's own and for subnormals.
-            let rounding = block.iter().map(|x| U_BF16 * x.to_f64().abs() + 2f64.powi(-133));
-            errors.extend(quantised.errors(block).zip(rounding).map(|(a, b)| a + b));
+            moved.extend(others);
         }
         for weights in weights.chunks(LATENTS).skip(row % HEADS * VALUES).take(VALUES) {
-            let (mut quantised, mut size, mut unquantised, mut error) = (0.0, 0.0, 0.0, 0.0);
+            let (mut quantised, mut size, mut unquantised) = (0.0, 0.0, 0.0);
+            let (mut of_device, mut of_all) = (0.0, 0.0);
             for (i, w) in weights.iter().enumerate() {
                 quantised += w * numbers[i];
-                size += (w * numbers[i]).abs();
+                size += w.abs() * (numbers[i].abs() + moved[i]);
                 unquantised += w * exact[i];
-                error += w.abs() * errors[i];
+                of_device += w.abs() * moved[i];
+                of_all += w.abs() * errors[i];
             }
             // The steps' errors are relative to sums that have errors themselves: a little more than 4.
             let radius = size * 4.001 * 2f64.powi(-20) + 2f64.powi(-124);
             out.push(Bounds {
-                stage: Interval { centre: quantised, radius },
-                mathematics: Interval { centre: unquantised, radius: radius + error },
+                stage: Interval { centre: quantised, radius: radius + of_device },
+                mathematics: Interval { centre: unquantised, radius: radius + of_all },
             });
         }
     }
@@ -206,6 +261,32 @@ mod tests {
                 assert!(error <= quantised.errors(&[x]).next().unwrap(), "{bits:#06x}: {number}");
             }
         }
+    }
+
+    #[test]
+    fn numbers_of_latents_that_move_stay_where_they_may() {
+        // The block's largest is just below the threshold of the next scale, so that either may be taken.
+        let mut rng = fastrand::Rng::with_seed(1);
+        let mut moved_at_all = 0;
+        for _ in 0..200 {
+            let mut block: Vec<bf16> = (0..32).map(|_| bf16::from_f64(3.4 * (rng.f64() - 0.5))).collect();
+            block[7] = bf16::from_f32(if rng.bool() { 1.742_187_5 } else { 1.6 });
+            let by: Vec<f64> = block.iter().map(|x| x.to_f64().abs() / 128.0).collect();
+            let quantised = Quantised::new(&block);
+            let most = quantised.others(&block, &by);
+            let numbers: Vec<f64> = quantised.numbers().collect();
+            for _ in 0..20 {
+                let step = |x: &bf16| bf16::from_bits(x.to_bits() + 1 - rng.u16(0..3).min(x.to_bits() & 0x7FFF));
+                let other: Vec<bf16> = block.iter().map(step).collect();
+                assert!(other.iter().zip(&block).zip(&by).all(|((a, b), d)| (a.to_f64() - b.to_f64()).abs() <= *d));
+                for ((a, b), most) in Quantised::new(&other).numbers().zip(&numbers).zip(&most) {
+                    assert!((a - b).abs() <= *most, "{a} {b} {most}");
+                    moved_at_all += u32::from(a != *b);
+                }
+            }
+        }
+        assert!(moved_at_all > 100, "{moved_at_all}");
+        assert_eq!(Quantised::new(&[bf16::ONE; 32]).others(&[bf16::ONE; 32], &[0.0; 32]), [0.0; 32]);
     }
 
     #[test]

@@ -61,7 +61,7 @@ impl Run for MlaCombineSplits {
 impl MlaCombineSplits {
     /// The rows and LSE of each request at its own place among all splits. Where another request's are, a token has rows and LSE
     /// that would spoil its result.
-    fn among_all(&self, problem: &Problem) -> (Vec<bf16>, Vec<f32>) {
+    pub(super) fn among_all(&self, problem: &Problem) -> (Vec<bf16>, Vec<f32>) {
         let (per, tokens) = (self.per_request() as usize, self.tokens as usize);
         let (heads, row) = (HEADS as usize, (HEADS * LATENTS) as usize);
         let mut partial = vec![bf16::NAN; self.splits as usize * tokens * row];

@@ -7,7 +7,7 @@ use lathe_runtime::jit::Compiled;
 use lathe_runtime::{DeviceBuffer, Engine};
 
 use super::super::problem::Problem;
-use super::super::reference::uv::{Bounds, Interval, bounds, uv};
+use super::super::reference::uv::{Around, Bounds, Interval, bounds, rounding, uv};
 use super::super::uv::{MlaUv, MlaUvArgs, ROW};
 use super::super::{HEADS, LATENTS, VALUES};
 use super::{HOST_BYTES, POISON, Run};
@@ -56,30 +56,42 @@ impl Run for MlaUv {
         let got = core.to_vec()?;
 
         let reference = uv(tokens, &problem.partial, &w_v, &gate);
-        let bounds = bounds(tokens, &problem.unsplit, &problem.partial, &w_v, &gate);
-        let equal = got.iter().zip(&reference).filter(|(a, b)| a.to_bits() == b.to_bits()).count();
-        let stage = Compared {
-            against: "the stage in plain Rust",
-            allowed: format!(
-                "what accumulators within 4 · 2^-20 of Σ |a·b| of the exact sum give; {equal} of {} are equal bit for bit",
-                got.len()
-            ),
-            expected: reference.iter().map(|x| x.to_f64()).collect(),
-            interval: |b| b.stage,
+        let error = rounding(&problem.partial);
+        let around = Around {
+            latents: &problem.partial,
+            device: &vec![0.0; problem.partial.len()],
+            exact: &problem.unsplit,
+            error: &error,
         };
-        let mathematics = Compared {
-            against: "attention, W_UV and gate in f64, nothing rounded",
-            allowed: "that, and what rounding latents to bf16 and to MXFP4 gives".to_owned(),
-            expected: bounds.iter().zip(&gate).map(|(b, gate)| b.mathematics.centre * gate.to_f64()).collect(),
-            interval: |b| b.mathematics,
-        };
-        let checks = [stage, mathematics].map(|c| c.check(&got, &gate, &bounds)).into();
+        let bounds = bounds(tokens, around, &w_v, &gate);
+        let checks = checks(&got, &reference, &gate, &bounds).into();
         Ok(Outcome { checks, findings: report.findings, time: report.time })
     }
 }
 
+/// The two checks of gated values: against the reference, and against what was never split, rounded or quantised.
+pub(super) fn checks(got: &[bf16], reference: &[bf16], gate: &[bf16], bounds: &[Bounds]) -> [Check; 2] {
+    let equal = got.iter().zip(reference).filter(|(a, b)| a.to_bits() == b.to_bits()).count();
+    let stage = Compared {
+        against: "the stage in plain Rust",
+        allowed: format!(
+            "what accumulators within 4 · 2^-20 of Σ |a·b| of the exact sum give; {equal} of {} are equal bit for bit",
+            got.len()
+        ),
+        expected: reference.iter().map(|x| x.to_f64()).collect(),
+        interval: |b| b.stage,
+    };
+    let mathematics = Compared {
+        against: "attention, W_UV and gate in f64, nothing rounded",
+        allowed: "that, and what rounding latents to bf16 and to MXFP4 gives".to_owned(),
+        expected: bounds.iter().zip(gate).map(|(b, gate)| b.mathematics.centre * gate.to_f64()).collect(),
+        interval: |b| b.mathematics,
+    };
+    [stage, mathematics].map(|c| c.check(got, gate, bounds))
+}
+
 /// What a sigmoid gives, or now and then another number: the stage multiplies by anything.
-fn random_gate(rng: &mut Rng) -> bf16 {
+pub(super) fn random_gate(rng: &mut Rng) -> bf16 {
     const OTHERS: [f32; 6] = [0.0, -0.0, 1.0, -1.0, 3.5, -1e-3];
     match rng.usize(0..64) {
         i if i < OTHERS.len() => bf16::from_f32(OTHERS[i]),

@@ -1,0 +1,101 @@
+//! Promise: `mla_post` gives the bits of plain Rust on `cpu` and by its AMD code on `gcn`, and its code is smaller than what
+//! FlyDSL 0.5.0 makes of the same stages.
+
+use lathe_codegen::mnemonics;
+use lathe_dsl::{Kernel, Target};
+use lathe_kernels::mla::post::MlaPost;
+use lathe_kernels::registry::Build;
+use lathe_runtime::{Engine, gcn};
+
+use crate::compiled;
+
+/// A key with as many workgroups as have work.
+pub const fn key(tokens: u32, q: u32, splits: u32) -> MlaPost {
+    MlaPost { ranks: 1, tokens, q, splits, ctas: 0 }
+}
+
+/// Runs `key` and holds it against the reference.
+pub fn is_right(key: &MlaPost, device: &str, seed: u64) {
+    let engine = Engine::open(device, Some(seed)).expect("a device");
+    let report = Build::run(key, &engine, seed).expect("it runs");
+    assert!(report.ok, "{device} {key:?} seed {seed}: {:?} {:?}", report.checks, report.findings);
+    // Products that are not single instructions are sums of blocks, which round more than once.
+    if device.starts_with("cpu") || device.ends_with("gfx950") {
+        assert_eq!(report.checks[0].max_abs_error, 0.0, "{device} {key:?} seed {seed}");
+    }
+}
+
+/// All batches of 1 to 64 tokens in requests of 1 to 8, whole and in splits.
+#[test]
+fn every_batch_is_right_on_the_cpu_device() {
+    let mut runs = 0u64;
+    for tokens in [1, 2, 3, 4, 5, 8, 16, 64] {
+        for q in [1, 2, 4, 8].into_iter().filter(|q| tokens % q == 0) {
+            for per in [0, 2, 8, 16, 64, 100, 128] {
+                let key = key(tokens, q, per * (tokens / q));
+                // Rows of all requests' splits are there for every token.
+                let rows = u64::from(key.splits.max(1)) * u64::from(tokens);
+                if key.check().is_ok() && rows <= 2048 {
+                    is_right(&key, if runs % 2 == 0 { "cpu" } else { "cpu:gfx1201" }, runs);
+                    runs += 1;
+                }
+            }
+        }
+    }
+    assert!(runs > 70, "{runs} runs");
+}
+
+/// A key of each class: whole rows, and splits in tasks of one, two and four tokens; one and many tasks a workgroup.
+#[test]
+fn the_code_object_agrees_with_plain_rust() {
+    let keys = [
+        key(1, 1, 0),
+        key(8, 8, 0),
+        MlaPost { ctas: 5, ..key(5, 1, 0) },
+        key(4, 4, 2),
+        key(2, 2, 100),
+        key(8, 8, 128),
+        MlaPost { ctas: 7, ..key(3, 1, 48) },
+        MlaPost { ctas: 100, ..key(16, 8, 16) },
+    ];
+    for (seed, key) in (0..).zip(keys) {
+        for target in gcn::targets() {
+            is_right(&key, &format!("gcn:{target}"), seed);
+        }
+    }
+}
+
+/// Instructions to the last `s_endpgm`, and bytes of LDS, of FlyDSL 0.5.0's `mla_post` for gfx950 with 8 tokens in a request.
+#[test]
+fn code_is_smaller_than_that_of_flydsl() {
+    for (key, instructions, lds) in [(key(8, 8, 0), 671, 4160), (key(8, 8, 128), 1174, 16448)] {
+        let artifact = compiled(&key, Target::GFX950);
+        let resources = &artifact.record.resources;
+        println!("{key:?}: {} instructions, {} bytes of LDS", resources.instructions, resources.lds_bytes);
+        assert!(resources.instructions < instructions, "{key:?}: {}", resources.instructions);
+        assert!(resources.lds_bytes <= lds, "{key:?}: {}", resources.lds_bytes);
+        assert_eq!((resources.spills, resources.scratch_bytes), (Some(0), Some(0)), "{key:?}");
+        assert!(resources.vgpr.is_some_and(|n| n <= 128), "{key:?}: {:?}", resources.vgpr);
+        assert!(mnemonics(&artifact).expect("an object")["v_mfma_scale_f32_16x16x128_f8f6f4"] == 4, "{key:?}");
+    }
+}
+
+/// NVIDIA's assembler takes it for chips with block-scaled products and without.
+#[test]
+fn ptxas_takes_every_class_of_key() {
+    let ptxas = || std::process::Command::new("ptxas");
+    if ptxas().arg("--version").output().is_err() {
+        println!("skipped: there is no ptxas on this machine");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("mla_post.ptx");
+    for target in [Target::SM_90, Target::SM_89, Target::SM_120A] {
+        for key in [key(8, 8, 0), key(8, 8, 128)] {
+            std::fs::write(&file, &compiled(&key, target).code).expect("it writes");
+            let arch = format!("-arch={target}");
+            let out = ptxas().arg(arch).arg(&file).args(["-o", "/dev/null"]).output().expect("it runs");
+            assert!(out.status.success(), "{target} {key:?}: {}", String::from_utf8_lossy(&out.stderr));
+        }
+    }
+}
