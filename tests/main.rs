@@ -8,6 +8,7 @@ mod differential;
 mod filetests;
 mod gcn;
 mod golden;
+mod group;
 mod hip;
 mod isolated;
 mod matrix;

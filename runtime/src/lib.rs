@@ -8,6 +8,7 @@
 mod buffer;
 pub mod bundle;
 pub mod cache;
+mod choices;
 pub mod device;
 pub mod drivers;
 mod engine;
@@ -20,6 +21,8 @@ pub mod jit;
 pub mod key;
 mod launch;
 pub mod mailbox;
+mod stuck;
+mod visibility;
 
 pub use buffer::DeviceBuffer;
 pub use engine::Engine;

@@ -4,10 +4,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use lathe_dsl::Target;
+use lathe_dsl::artifact::Artifact;
 use lathe_dsl::ir::{Kernel, Location, OpNumber};
 
 use super::driver::Sharing;
 use super::extents::Extents;
+use super::group::{Blamed, Rank};
 use super::{Device, DeviceId, LaunchReport, wrong_code};
 use crate::error::Error;
 use crate::gcn::{self, CodeObject, GcnError, Memory, Options};
@@ -48,9 +50,18 @@ pub(super) fn lock(memory: &Mutex<Memory>) -> MutexGuard<'_, Memory> {
 impl Gcn {
     /// A device with no memory in use. Waves and workgroups are interleaved by `seed`; without one, in order.
     pub fn new(target: Target, seed: Option<u64>) -> Self {
-        // The executor takes 0 for "in order", which is a seed like any other here.
-        let options = Options { seed: seed.map_or(0, |s| s.wrapping_add(1).max(1)), ..Options::default() };
+        let options = Options { seed: seed.map_or(0, executor_seed), ..Options::default() };
         Self { id: DeviceId::unique(), target, options, memory: Arc::default(), owners: Mutex::default() }
+    }
+
+    /// The code that was compiled for this device.
+    fn artifact<'c>(&self, compiled: &'c Compiled) -> Result<&'c Artifact, Error> {
+        let wrong = |made_for: String| wrong_code(compiled, made_for, self.name());
+        match compiled.code() {
+            Code::Object(artifact) if artifact.target == self.target => Ok(artifact),
+            Code::Object(artifact) => Err(wrong(artifact.target.to_string())),
+            Code::Program(_) => Err(wrong(format!("cpu:{}", compiled.target()))),
+        }
     }
 
     fn owners(&self) -> MutexGuard<'_, Extents> {
@@ -111,15 +122,10 @@ impl Device for Gcn {
     }
 
     fn launch(&self, compiled: &Compiled, args: &ArgBlock) -> Result<LaunchReport, Error> {
-        let kernel = compiled.kernel();
-        let wrong = |made_for: String| wrong_code(compiled, made_for, self.name());
-        let Code::Object(artifact) = compiled.code() else { return Err(wrong(format!("cpu:{}", compiled.target()))) };
-        if artifact.target != self.target {
-            return Err(wrong(artifact.target.to_string()));
-        }
-        let located = |error| Error::fault(LocatedError::new(error, kernel));
+        let artifact = self.artifact(compiled)?;
+        let located = |error| located(error, compiled);
         let object = CodeObject::load(&artifact.code, self.target).map_err(located)?;
-        let launch = &kernel.launch;
+        let launch = &compiled.kernel().launch;
         let start = Instant::now();
         let mut memory = self.memory();
         gcn::launch(&object, &artifact.symbol, launch.grid, launch.block, args.bytes(), &mut memory, &self.options)
@@ -130,4 +136,52 @@ impl Device for Gcn {
     fn sharing(&self) -> Option<&dyn Sharing> {
         Some(self)
     }
+}
+
+fn located(error: GcnError, compiled: &Compiled) -> Error {
+    Error::fault(LocatedError::new(error, compiled.kernel()))
+}
+
+/// Runs the launches of a group whose ranks are on `devices`, as the first one's options say.
+pub(super) fn together(devices: &[&Gcn], ranks: &[Rank], seed: Option<u64>) -> Result<Vec<Vec<LaunchReport>>, Blamed> {
+    let mut objects = vec![];
+    for (number, (device, rank)) in devices.iter().zip(ranks).enumerate() {
+        let load = |(compiled, _): &(Arc<Compiled>, _)| {
+            let artifact = device.artifact(compiled)?;
+            CodeObject::load(&artifact.code, device.target).map_err(|error| located(error, compiled))
+        };
+        objects.push(rank.launches.iter().map(load).collect::<Result<Vec<_>, _>>().map_err(|error| (number, error))?);
+    }
+    // Each device's memory once, in an order in which everybody locks them.
+    let mut own: Vec<&Gcn> = devices.to_vec();
+    own.sort_by_key(|device| device.id.0);
+    own.dedup_by_key(|device| device.id.0);
+    let mut members = vec![];
+    for ((device, rank), objects) in devices.iter().zip(ranks).zip(&objects) {
+        let mut launches = vec![];
+        for ((compiled, args), object) in rank.launches.iter().zip(objects) {
+            let artifact = device.artifact(compiled).map_err(|error| (members.len(), error))?;
+            let lathe_dsl::ir::Launch { grid, block, .. } = compiled.kernel().launch;
+            launches.push(gcn::Launch { object, kernel: &artifact.symbol, grid, block, kernarg: args.bytes() });
+        }
+        let memory = own.iter().position(|other| other.id == device.id).unwrap_or(0);
+        members.push(gcn::Rank { memory, launches });
+    }
+    let options = devices.first().map_or_else(Options::default, |device| device.options);
+    let options = Options { seed: seed.map_or(options.seed, executor_seed), ..options };
+    let start = Instant::now();
+    let mut guards: Vec<_> = own.iter().map(|device| device.memory()).collect();
+    let mut memories: Vec<&mut Memory> = guards.iter_mut().map(|guard| &mut **guard).collect();
+    gcn::launch_group(&members, &mut memories, &options).map_err(|(rank, error)| {
+        let launch = error.site.as_ref().and_then(|site| site.member?.launch).unwrap_or(0);
+        let compiled = ranks.get(rank).and_then(|rank| rank.launches.get(launch as usize));
+        (rank, compiled.map_or_else(|| Error::fault(error.clone()), |(compiled, _)| located(error.clone(), compiled)))
+    })?;
+    let time = start.elapsed();
+    Ok(ranks.iter().map(|rank| vec![LaunchReport { time, findings: vec![] }; rank.launches.len()]).collect())
+}
+
+/// The executor takes 0 for "in order", which is a seed like any other here.
+fn executor_seed(seed: u64) -> u64 {
+    seed.wrapping_add(1).max(1)
 }

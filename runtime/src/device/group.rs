@@ -8,6 +8,8 @@ use std::time::Instant;
 use lathe_dsl::kernel::{Arguments, Host};
 
 use super::{Cpu, Device, LaunchReport, Stream, cpu};
+#[cfg(feature = "jit")]
+use super::{Gcn, gcn};
 use crate::error::Error;
 use crate::jit::Compiled;
 use crate::launch::ArgBlock;
@@ -22,10 +24,10 @@ use crate::launch::ArgBlock;
 /// ```no_run
 /// # use std::sync::Arc;
 /// # use lathe_runtime::{Error, device::{Device, Group}, jit::Compiled};
-/// # fn f<K: lathe_dsl::Kernel>(
+/// # fn f<'a, K: lathe_dsl::Kernel>(
 /// #     devices: &[Arc<dyn Device>],
 /// #     push: &Arc<Compiled>,
-/// #     args: &[<K::Args as lathe_dsl::kernel::Arguments<K>>::On<lathe_dsl::kernel::Host<'_>>],
+/// #     args: &[<K::Args as lathe_dsl::kernel::Arguments<K>>::On<lathe_dsl::kernel::Host<'a>>],
 /// # ) -> Result<(), Error> {
 /// let mut group = Group::new();
 /// for (device, args) in devices.iter().zip(args) {
@@ -78,7 +80,7 @@ impl<'a> Group<'a> {
         &mut self,
         rank: usize,
         compiled: &Arc<Compiled>,
-        args: &'a <K::Args as Arguments<K>>::On<Host<'a>>,
+        args: &<K::Args as Arguments<K>>::On<Host<'a>>,
     ) -> Result<(), Error> {
         let ranks = self.ranks.len();
         let to = self.ranks.get_mut(rank).ok_or(Error::NoRank { rank, ranks })?;
@@ -98,6 +100,10 @@ impl<'a> Group<'a> {
         let blame = |(rank, error)| Error::Rank { rank, error: Box::new(error) };
         if let Some(devices) = self.all::<Cpu>() {
             return cpu::together(&devices, &self.ranks, self.seed).map_err(blame);
+        }
+        #[cfg(feature = "jit")]
+        if let Some(devices) = self.all::<Gcn>() {
+            return gcn::together(&devices, &self.ranks, self.seed).map_err(blame);
         }
         if self.ranks.iter().all(|r| r.device.asynchronous().is_some()) {
             return streams(&self.ranks).map_err(blame);

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::interp::Member;
+
 /// Shorthand of this module tree.
 pub type Result<T, E = GcnError> = std::result::Result<T, E>;
 
@@ -230,9 +232,25 @@ pub enum ErrorKind {
     /// A wave waits or loops for longer than the run allows.
     #[error("execution did not end within {0} instructions")]
     StepLimit(u64),
+    /// Nothing that still runs can ever go on. The site is a wave that goes round in a loop.
+    #[error("endless wait{}; no wave that still runs stores anything ({others} more wait)", On(*on))]
+    EndlessWait {
+        /// Where in global memory the wave loaded last.
+        on: Option<u64>,
+        /// Other waves that wait, in loops or at barriers.
+        others: usize,
+    },
     /// `s_trap` or another deliberate stop.
     #[error("trap: {0}")]
     Trap(String),
+}
+
+struct On(Option<u64>);
+
+impl fmt::Display for On {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |address| write!(f, " for memory at {address:#x} to change"))
+    }
 }
 
 /// Where in the running kernel an error arose.
@@ -244,6 +262,8 @@ pub struct Site {
     pub text: String,
     /// File and line of the object's line table. The line is the Kernel IR op number in objects that Lathe emits.
     pub line: Option<(String, u32)>,
+    /// The launch, if it is one of a [group](super::launch_group).
+    pub member: Option<Member>,
     /// Workgroup id.
     pub workgroup: [u32; 3],
     /// Wave of the workgroup.
@@ -267,6 +287,16 @@ impl From<ErrorKind> for GcnError {
     }
 }
 
+impl GcnError {
+    /// The same of a launch of a group.
+    pub(crate) fn of(mut self, member: Option<Member>) -> Self {
+        if let Some(site) = &mut self.site {
+            site.member = member;
+        }
+        self
+    }
+}
+
 impl std::error::Error for GcnError {}
 
 impl fmt::Display for GcnError {
@@ -278,6 +308,7 @@ impl fmt::Display for GcnError {
             Some((file, line)) => write!(f, " ({file}:{line})")?,
             None => f.write_str(" (no line)")?,
         }
+        s.member.map_or(Ok(()), |member| write!(f, ", {member}"))?;
         write!(f, ", workgroup ({x}, {y}, {z}), wave {}", s.wave)?;
         s.lane.map_or(Ok(()), |lane| write!(f, ", lane {lane}"))
     }

@@ -53,6 +53,8 @@ pub(crate) struct Lds {
     /// Per wave: loads and atomics since its last complete wait.
     running: Vec<Vec<Access>>,
     unfinished: Vec<Access>,
+    /// Grows with every change.
+    version: u64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -80,7 +82,13 @@ impl Lds {
             complete: vec![Complete::default(); waves],
             running: (0..waves).map(|_| Vec::new()).collect(),
             unfinished: Vec::new(),
+            version: 0,
         }
+    }
+
+    /// Grows with every change of a byte.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
     }
 
     /// Called when all waves have arrived at a barrier, with each wave's counters as they were then.
@@ -214,6 +222,7 @@ impl Lds {
 
     fn poke(&mut self, range: std::ops::Range<usize>, bytes: &[u8], undefined: &[u8]) {
         for (i, at) in range.enumerate() {
+            self.version += u64::from(self.data[at] != bytes[i]);
             self.data[at] = bytes[i];
             self.shadow[at].undefined = undefined[i];
         }

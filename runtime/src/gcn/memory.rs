@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::gcn::error::{ErrorKind, GcnError};
+use crate::visibility::{Behind, Late, Reach};
 
 /// Addresses start here: beyond 32 bits and away from everything that a small integer could name.
 const FIRST_ADDRESS: u64 = 0x0000_5A00_0000_0000;
@@ -269,16 +270,81 @@ impl Memory {
     }
 }
 
-/// What a kernel can address: global memory, its arguments and its own code object.
+/// What a kernel can address: global memory, its arguments and its own code object. One wave's view.
 pub(crate) struct Space<'m> {
     memory: &'m mut Memory,
     kernarg: &'m [u8],
     image: &'m [u8],
+    /// The wave's number in its workgroup.
+    wave: u32,
+    /// Stores on their way, where they become visible late.
+    late: Option<Late<'m>>,
+    /// Grows with every change that somebody may see.
+    version: u64,
 }
 
 impl<'m> Space<'m> {
     pub(crate) fn new(memory: &'m mut Memory, kernarg: &'m [u8], image: &'m [u8]) -> Self {
-        Self { memory, kernarg, image }
+        Self { memory, kernarg, image, wave: 0, late: None, version: 0 }
+    }
+
+    /// The same for wave number `wave`, whose workgroup's stores become visible late.
+    pub(crate) fn with_late(self, wave: u32, late: Option<Late<'m>>) -> Self {
+        Self { wave, late, ..self }
+    }
+
+    /// Grows with every change that somebody may see.
+    pub(crate) fn version(&self) -> u64 {
+        self.version
+    }
+
+    pub(crate) fn is_late(&self) -> bool {
+        self.late.is_some()
+    }
+
+    /// Lane `lane` stores, as its wave's store number `number`; how far the store goes by itself is `reach`.
+    pub(crate) fn store_late(
+        &mut self,
+        lane: usize,
+        address: u64,
+        data: &[u8],
+        number: u64,
+        reach: Option<Reach>,
+    ) -> Result<(), ErrorKind> {
+        writable(address, data.len())?;
+        if !data.is_empty() && self.memory.containing(address, data.len()).is_none() {
+            return Err(self.memory.outside("store", address, data.len()));
+        }
+        if let Some(late) = &mut self.late {
+            late.number(self.wave, number);
+            late.store((self.wave, lane), address, data, reach);
+            self.version += 1;
+        }
+        Ok(())
+    }
+
+    /// The wave's stores up to number `number` are complete.
+    pub(crate) fn waited(&mut self, number: u64) {
+        let mut behind = Global { memory: self.memory, version: &mut self.version };
+        if let Some(late) = &mut self.late {
+            late.wait_up_to(&mut behind, self.wave, number);
+        }
+    }
+
+    /// The wave writes earlier stores back as far as `reach`.
+    pub(crate) fn write_back(&mut self, reach: Reach) {
+        let mut behind = Global { memory: self.memory, version: &mut self.version };
+        if let Some(late) = &mut self.late {
+            late.write_back(&mut behind, self.wave, reach);
+        }
+    }
+
+    /// The wave is through a time slice, or has let others run.
+    pub(crate) fn chance(&mut self, yielded: bool) {
+        let mut behind = Global { memory: self.memory, version: &mut self.version };
+        if let Some(late) = &mut self.late {
+            late.chance(&mut behind, self.wave, yielded);
+        }
     }
 
     /// Device address of a code object address.
@@ -310,7 +376,15 @@ impl<'m> Space<'m> {
         {
             return Ok(f(c, &[]));
         }
-        self.memory.look("load", address, bytes, f)
+        match &self.late {
+            Some(late) if late.covers(self.wave, address, bytes) => {
+                let (mut data, mut undefined) =
+                    self.memory.look("load", address, bytes, |v, u| (v.to_vec(), u.to_vec()))?;
+                late.overlay(self.wave, address, bytes, |i, byte| (data[i], undefined[i]) = (byte, 0));
+                Ok(f(&data, &undefined))
+            }
+            _ => self.memory.look("load", address, bytes, f),
+        }
     }
 
     /// As [`Space::load`], with leave to change both.
@@ -321,10 +395,43 @@ impl<'m> Space<'m> {
         bytes: usize,
         f: impl FnOnce(&mut [u8], &mut [u8]) -> T,
     ) -> Result<T, ErrorKind> {
-        if within(address, KERNARG_ADDRESS).is_some() || within(address, CODE_ADDRESS).is_some() {
-            return Err(ErrorKind::ReadOnly { address, size: bytes as u32 });
+        writable(address, bytes)?;
+        if let Some(late) = &mut self.late {
+            let mut behind = Global { memory: self.memory, version: &mut self.version };
+            late.settle(&mut behind, self.wave, address, bytes as u64);
         }
-        self.memory.change(what, address, bytes, f)
+        let (result, changes) = self.memory.change(what, address, bytes, |data, undefined| {
+            let before = data.to_vec();
+            let result = f(data, undefined);
+            (result, *data != before)
+        })?;
+        self.version += u64::from(changes);
+        Ok(result)
+    }
+}
+
+fn writable(address: u64, bytes: usize) -> Result<(), ErrorKind> {
+    if within(address, KERNARG_ADDRESS).is_some() || within(address, CODE_ADDRESS).is_some() {
+        return Err(ErrorKind::ReadOnly { address, size: bytes as u32 });
+    }
+    Ok(())
+}
+
+/// A device's memory behind the stores on their way to it.
+pub(crate) struct Global<'g> {
+    pub(crate) memory: &'g mut Memory,
+    /// Counts changes.
+    pub(crate) version: &'g mut u64,
+}
+
+impl Behind for Global<'_> {
+    fn write(&mut self, address: u64, bytes: &[u8]) {
+        // The range was checked when the store was executed.
+        let _ = self.memory.write(address, bytes);
+    }
+
+    fn changed(&mut self) {
+        *self.version += 1;
     }
 }
 

@@ -15,7 +15,7 @@
 //! | `decode` | disassembly text → [`decode::Inst`] |
 //! | `isa/` | semantics, one file an encoding family |
 //! | `state`, `wait`, `lds`, `memory` | registers, wait counters, LDS, memory, each with its shadow |
-//! | `run` | launches and scheduling |
+//! | `run`, `together` | launches and scheduling, alone and in groups |
 //! | `trace`, `mutate` | what a run waited for; objects with one wait or barrier taken out |
 
 // Lanes index several arrays at once.
@@ -32,6 +32,7 @@ mod run;
 mod state;
 #[cfg(test)]
 mod tests;
+mod together;
 pub mod trace;
 mod wait;
 
@@ -39,6 +40,7 @@ pub use error::{Counter, ErrorKind, GcnError, Race, Result, Sink, Site};
 pub use memory::{Memory, Shared};
 pub use object::{Argument, CodeObject, Kernel, KernelMetadata};
 pub use run::{Options, Stats, launch};
+pub use together::{Launch, Rank, launch_group};
 pub use wait::WaitCounts;
 
 use lathe_dsl::target::Target;

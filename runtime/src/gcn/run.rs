@@ -1,7 +1,5 @@
 //! Launches: start state, workgroups, scheduling of waves, barriers.
 
-use std::collections::VecDeque;
-
 use crate::gcn::decode::TTMP0;
 use crate::gcn::error::{ErrorKind, Fault, GcnError, Result, Site};
 use crate::gcn::isa::chip::Family;
@@ -10,10 +8,8 @@ use crate::gcn::lds::Lds;
 use crate::gcn::memory::{KERNARG_ADDRESS, Memory, Space};
 use crate::gcn::object::{CodeObject, Kernel};
 use crate::gcn::state::{Lanes, Scalar, Wave};
+use crate::gcn::together::{self, Launch, Rank};
 use crate::gcn::trace::Trace;
-
-/// Workgroups among which a seed chooses the next one to start.
-const WINDOW: usize = 64;
 
 /// First instructions that firmware skips when it preloads kernel arguments itself.
 const PRELOAD_PROLOGUE: u64 = 256;
@@ -25,8 +21,7 @@ pub struct Options {
     pub seed: u64,
     /// Instructions (one a wave) after which the run is given up.
     pub max_steps: u64,
-    /// Workgroups in flight at a time, at least 1. Kernels whose workgroups wait for each other need as many as there
-    /// are.
+    /// Workgroups in flight at a time, at least 1; more while all of those wait.
     pub resident: usize,
     /// Instructions a wave runs before another one gets its turn, at least 1.
     pub quantum: u64,
@@ -54,35 +49,53 @@ pub struct Stats {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Status {
+pub(super) enum Status {
     Ready,
     AtBarrier,
     Done,
 }
 
-struct Group {
-    id: [u32; 3],
-    lds: Lds,
-    waves: Vec<(Wave, Status)>,
-    /// Wave that ran last.
-    last: usize,
+/// Why a wave's turn ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// It lets others run.
+    Yielded,
+    /// It has had its instructions.
+    Through,
+    /// It waits for its workgroup.
+    Barrier,
+    /// It is done.
+    End,
 }
 
-/// Sequence of pseudo-random numbers (splitmix64).
-struct Random(u64);
+pub(super) struct Group {
+    pub(super) id: [u32; 3],
+    pub(super) lds: Lds,
+    pub(super) waves: Vec<(Wave, Status)>,
+    /// Wave that ran last.
+    pub(super) last: usize,
+}
 
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ z >> 31) % n.max(1) as u64) as usize
+impl Group {
+    /// Whether some waves go round for ever unless memory changes from what it is at `version`, and all others wait for them.
+    pub(super) fn is_stuck(&self, version: u64) -> bool {
+        let mut ready = self.waves.iter().filter(|w| w.1 == Status::Ready).peekable();
+        ready.peek().is_some() && ready.all(|w| w.0.probe.is_stuck(version))
+    }
+
+    /// Everyone who is still running has arrived.
+    pub(super) fn pass_barrier(&mut self) {
+        let Self { lds, waves, .. } = self;
+        lds.barrier(waves.iter().map(|w| w.0.arrived.as_ref().unwrap_or(&w.0.outstanding)));
+        for (wave, status) in waves.iter_mut().filter(|w| w.1 == Status::AtBarrier) {
+            wave.arrived = None;
+            *status = Status::Ready;
+        }
     }
 }
 
 /// Kernel arguments as the kernel sees them: the caller's bytes, hidden arguments filled in.
-fn arguments(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], given: &[u8]) -> Result<Vec<u8>> {
+pub(super) fn arguments(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], given: &[u8]) -> Result<Vec<u8>> {
     let size = kernel.descriptor.kernarg_size as usize;
     let refuse = |what: String| Err(ErrorKind::Launch(what).into());
     let explicit = kernel.metadata.args.iter().filter(|a| !a.kind.starts_with("hidden_"));
@@ -119,7 +132,7 @@ fn arguments(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], given: &[u8]) -> 
     Ok(bytes)
 }
 
-fn check(object: &CodeObject, kernel: &Kernel, grid: [u32; 3], block: [u32; 3]) -> Result<u32> {
+pub(super) fn check(object: &CodeObject, kernel: &Kernel, grid: [u32; 3], block: [u32; 3]) -> Result<u32> {
     let refuse = |what: String| Err(ErrorKind::Launch(what).into());
     let chip = object.target.chip();
     let threads = block.iter().try_fold(1u32, |n, b| n.checked_mul(*b)).unwrap_or(u32::MAX);
@@ -159,69 +172,22 @@ pub fn launch(
     memory: &mut Memory,
     options: &Options,
 ) -> Result<Stats> {
-    let kernel = object.kernel(kernel)?;
-    let threads = check(object, kernel, grid, block)?;
-    let arguments = arguments(kernel, grid, block, kernarg)?;
-    let mut space = Space::new(memory, &arguments, &object.image);
-    let mut stats = Stats::default();
-    let mut random = (options.seed != 0).then_some(Random(options.seed));
-    let total = grid.iter().fold(1u64, |n, g| n * u64::from(*g));
-    let mut unseen = 0..total;
-    let mut waiting: VecDeque<u64> = VecDeque::new();
-    // Natural order: the next one after `last`, in turn, so that one that waits for another cannot starve it.
-    let mut pick = |n: usize, last: usize| random.as_mut().map_or(last.wrapping_add(1) % n.max(1), |r| r.below(n));
-    let mut last_group = usize::MAX;
-    let mut active: Vec<Group> = Vec::new();
-    loop {
-        while active.len() < options.resident.max(1) {
-            waiting.extend(unseen.by_ref().take(WINDOW - waiting.len()));
-            if waiting.is_empty() {
-                break;
-            }
-            let n = waiting.remove(pick(waiting.len(), usize::MAX)).expect("`pick` stays below the length");
-            let (x, y) = (u64::from(grid[0]), u64::from(grid[1]));
-            let id = [(n % x) as u32, (n / x % y) as u32, (n / (x * y)) as u32];
-            active.push(start(object, kernel, id, block, threads, &arguments, options)?);
-        }
-        if active.is_empty() {
-            return Ok(stats);
-        }
-        let g = pick(active.len(), last_group);
-        last_group = g;
-        let group = &mut active[g];
-        let ready: Vec<_> = (0..group.waves.len()).filter(|w| group.waves[*w].1 == Status::Ready).collect();
-        if ready.is_empty() {
-            if group.waves.iter().all(|w| w.1 == Status::Done) {
-                let group = active.remove(g);
-                stats.workgroups += 1;
-                stats.traces.extend(group.waves.into_iter().filter_map(|w| w.0.trace).map(|t| *t));
-            } else {
-                // Everyone who is still running has arrived.
-                group.lds.barrier(group.waves.iter().map(|w| w.0.arrived.as_ref().unwrap_or(&w.0.outstanding)));
-                for (wave, status) in group.waves.iter_mut().filter(|w| w.1 == Status::AtBarrier) {
-                    wave.arrived = None;
-                    *status = Status::Ready;
-                }
-                stats.barriers += 1;
-            }
-            continue;
-        }
-        let last = ready.iter().position(|w| group.last == usize::MAX || *w > group.last).unwrap_or(0);
-        let w = ready[pick(ready.len(), last.wrapping_sub(1))];
-        group.last = w;
-        slice(object, group, w, &mut space, options, &mut stats)?;
-    }
+    let launches = vec![Launch { object, kernel, grid, block, kernarg }];
+    let ranks = [Rank { memory: 0, launches }];
+    let stats = together::run(&ranks, &mut [memory], options, false).map_err(|(_, error)| error)?;
+    Ok(stats.into_iter().flatten().next().unwrap_or_default())
 }
 
 /// Runs one wave until it waits, ends, yields, or its turn is over.
-fn slice(
+pub(super) fn slice(
     object: &CodeObject,
     group: &mut Group,
     w: usize,
     space: &mut Space<'_>,
     options: &Options,
+    steps: &mut u64,
     stats: &mut Stats,
-) -> Result<()> {
+) -> Result<Stop> {
     let Group { id, lds, waves, .. } = group;
     let (wave, status) = &mut waves[w];
     for _ in 0..options.quantum.max(1) {
@@ -229,7 +195,7 @@ fn slice(
         wave.current_pc = pc;
         let step = match object.at(pc) {
             None => Err(ErrorKind::NoInstruction(pc).into()),
-            _ if stats.instructions >= options.max_steps => Err(ErrorKind::StepLimit(options.max_steps).into()),
+            _ if *steps >= options.max_steps => Err(ErrorKind::StepLimit(options.max_steps).into()),
             Some(decoded) => match &decoded.inst {
                 Err(kind) => Err(kind.clone().into()),
                 Ok(inst) => {
@@ -239,32 +205,33 @@ fn slice(
         };
         let (flow, next) = step.map_err(|fault| locate(object, fault, pc, *id, wave))?;
         stats.instructions += 1;
+        *steps += 1;
         wave.pc = if let Flow::Jump(target) = flow { target } else { next };
         match flow {
             Flow::Next | Flow::Jump(_) => {}
-            Flow::Yield => return Ok(()),
+            Flow::Yield => return Ok(Stop::Yielded),
             Flow::Barrier => {
                 *status = Status::AtBarrier;
-                return Ok(());
+                return Ok(Stop::Barrier);
             }
             Flow::End => {
                 *status = Status::Done;
-                return Ok(());
+                return Ok(Stop::End);
             }
         }
     }
-    Ok(())
+    Ok(Stop::Through)
 }
 
-fn locate(object: &CodeObject, fault: Fault, pc: u64, workgroup: [u32; 3], wave: &Wave) -> GcnError {
+pub(super) fn locate(object: &CodeObject, fault: Fault, pc: u64, workgroup: [u32; 3], wave: &Wave) -> GcnError {
     let text = object.at(pc).map_or_else(|| "?".to_owned(), |d| d.text.clone());
     let line = object.line(pc).map(|(file, line)| (file.to_owned(), line));
-    let site = Site { pc, text, line, workgroup, wave: wave.index, lane: fault.lane };
+    let site = Site { pc, text, line, member: None, workgroup, wave: wave.index, lane: fault.lane };
     GcnError { kind: fault.kind, site: Some(Box::new(site)) }
 }
 
 /// A workgroup before its first instruction.
-fn start(
+pub(super) fn start(
     object: &CodeObject,
     kernel: &Kernel,
     id: [u32; 3],

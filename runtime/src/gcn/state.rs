@@ -3,11 +3,16 @@
 //! Every register bit has a shadow bit that is 1 while the bit is undefined. Instructions propagate the shadow;
 //! it is an error only where an undefined bit would change what the kernel does (see [`Sink`]).
 
+use std::hash::{Hash, Hasher};
+
+use rustc_hash::FxHasher;
+
 use crate::gcn::decode::{Arg, EXEC, Kind, M0, NULL, Special, TTMP0, VCC};
 use crate::gcn::error::{ErrorKind, Fault, Sink};
 use crate::gcn::isa::chip::Chip;
 use crate::gcn::trace::{OpId, Trace};
 use crate::gcn::wait::{Outstanding, Seq, WaitCounts};
+use crate::stuck::Probe;
 
 /// Most lanes a wave has on any chip.
 pub(crate) const LANES: usize = 64;
@@ -147,6 +152,10 @@ pub(crate) struct Wave {
     /// Time of the last reading, in ticks of 10 ns.
     pub(crate) clock: u64,
     pub(crate) trace: Option<Box<Trace>>,
+    /// Where in global memory it loaded last.
+    pub(crate) last_load: Option<u64>,
+    /// Whether it goes round for ever.
+    pub(crate) probe: Probe,
     sgpr: [u32; 128],
     sgpr_u: [u32; 128],
     sgpr_pending: [Pending; 128],
@@ -221,6 +230,8 @@ impl Wave {
             scratch: Scratch { bytes: scratch, data: vec![0; scratch * lanes], undefined: vec![0xFF; scratch * lanes] },
             clock: 0,
             trace: None,
+            last_load: None,
+            probe: Probe::default(),
             sgpr,
             sgpr_u,
             sgpr_pending: [Pending::default(); 128],
@@ -262,6 +273,29 @@ impl Wave {
         if self.outstanding.scalar.retired == self.outstanding.scalar.issued {
             self.any_sgpr_pending = false;
         }
+    }
+
+    /// Number of the last store that is certainly complete, as [`Wave::store_number`] counts.
+    pub(crate) fn stores_retired(&self) -> u64 {
+        let o = &self.outstanding;
+        u64::from(if self.chip.counts_stores_apart() { o.store.retired } else { o.vm.retired })
+    }
+
+    /// Number of the store that was issued last, by the counter that covers stores.
+    pub(crate) fn store_number(&self) -> u64 {
+        let o = &self.outstanding;
+        u64::from(if self.chip.counts_stores_apart() { o.store.issued } else { o.vm.issued })
+    }
+
+    /// A digest of all that decides, with memory, what it does next.
+    pub(crate) fn state(&self) -> u64 {
+        let mut hasher = FxHasher::default();
+        (self.pc, self.scc, self.scc_undefined, self.indexed).hash(&mut hasher);
+        self.sgpr.iter().chain(&self.sgpr_u).for_each(|x| hasher.write_u32(*x));
+        for register in self.vgpr.iter().chain(&self.agpr) {
+            register.v.iter().chain(&register.u).for_each(|x| hasher.write_u32(*x));
+        }
+        hasher.finish()
     }
 
     // ---- scalar registers ----

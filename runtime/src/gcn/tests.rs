@@ -275,9 +275,24 @@ fn workgroups_may_wait_for_each_other() {
         let (out, _) = run(&object, 2, 64, &options).unwrap();
         assert!(out.iter().enumerate().all(|(i, x)| *x == (i % 64) as u32));
     }
-    // Alone on the device it would wait for ever.
-    let alone = run(&object, 2, 64, &Options { resident: 1, max_steps: 10_000, ..Options::default() });
-    assert_eq!(alone.unwrap_err().kind, ErrorKind::StepLimit(10_000));
+    // The one that it waits for begins though no more are to be resident.
+    for seed in 0..5 {
+        run(&object, 2, 64, &Options { seed, resident: 1, max_steps: 10_000, ..Options::default() }).unwrap();
+    }
+    // Alone, its two waves wait for ever.
+    for seed in 0..5 {
+        let error = run(&object, 1, 128, &Options { seed, ..Options::default() }).unwrap_err();
+        assert!(matches!(error.kind, ErrorKind::EndlessWait { on: Some(_), others: 1 }), "{error}");
+        let site = error.site.as_ref().unwrap();
+        assert_eq!((site.workgroup, site.wave), ([0; 3], 0), "{error}");
+        assert!(
+            error.to_string().contains("100 to change; no wave that still runs stores anything (1 more wait) at pc ")
+        );
+    }
+    // A loop that reads nothing.
+    let object = Builder::new(&[LOAD_POINTER, LOOP, END]).object();
+    let error = run(&object, 1, 64, &Options::default()).unwrap_err();
+    assert!(matches!(error.kind, ErrorKind::EndlessWait { others: 0, .. }), "{error}");
 }
 
 #[test]

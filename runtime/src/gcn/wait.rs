@@ -23,6 +23,8 @@ pub struct WaitCounts {
     pub ds: Option<u32>,
     /// At most so many scalar memory operations (`kmcnt`).
     pub km: Option<u32>,
+    /// At most so many vector memory stores (`storecnt`).
+    pub store: Option<u32>,
     /// Exports; has no effect in compute kernels.
     pub exp: Option<u32>,
 }
@@ -30,7 +32,7 @@ pub struct WaitCounts {
 impl WaitCounts {
     /// Waits for everything.
     #[cfg(test)]
-    pub(crate) const ALL: Self = Self { vm: Some(0), lgkm: Some(0), ds: None, km: None, exp: None };
+    pub(crate) const ALL: Self = Self { vm: Some(0), lgkm: Some(0), ds: None, km: None, store: None, exp: None };
 }
 
 /// Operations of one class: `retired <= issued`.
@@ -52,6 +54,8 @@ impl Class {
 pub(crate) struct Outstanding {
     /// Vector memory.
     pub(crate) vm: Class,
+    /// Vector memory stores, where they have a counter of their own.
+    pub(crate) store: Class,
     /// LDS.
     pub(crate) lds: Class,
     /// LDS half of FLAT: no order.
@@ -63,6 +67,10 @@ pub(crate) struct Outstanding {
 impl Outstanding {
     pub(crate) fn issue_vm(&mut self) -> Seq {
         self.vm.issue()
+    }
+
+    pub(crate) fn issue_store(&mut self) -> Seq {
+        self.store.issue()
     }
 
     pub(crate) fn issue_lds(&mut self) -> Seq {
@@ -81,6 +89,9 @@ impl Outstanding {
     pub(crate) fn wait(&mut self, counts: WaitCounts) {
         if let Some(n) = counts.vm {
             self.vm.retired = self.vm.retired.max(self.vm.issued.saturating_sub(n));
+        }
+        if let Some(n) = counts.store {
+            self.store.retired = self.store.retired.max(self.store.issued.saturating_sub(n));
         }
         if let Some(n) = counts.lgkm.or(counts.ds) {
             // At most n outstanding in all, so at most the n last LDS operations, scalar loads or not.

@@ -9,8 +9,9 @@ use super::lds::Lds;
 use super::memory::GlobalBuffer;
 use super::program::{Offset, Pc, Reg, Source};
 use super::rows::{Cell, Done, Raised, Regs, Row, each_lane, lanes_where};
-use super::watch::{Mark, Reach, releases};
+use super::watch::{Mark, releases};
 use super::wave::Context;
+use crate::visibility::Reach;
 
 fn at_lane<T>(lane: usize, result: Result<T, Box<FaultKind>>) -> Result<T, Raised> {
     result.map_err(|kind| Raised(lane as u32, kind))

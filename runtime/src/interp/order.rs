@@ -1,6 +1,6 @@
 //! The order in which the workgroups of a launch begin.
 
-use super::schedule::Choices;
+use crate::choices::Choices;
 
 /// Where each workgroup stands in the order.
 pub(super) struct Order {

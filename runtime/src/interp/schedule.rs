@@ -4,24 +4,7 @@ use super::error::{Absence, Fault, FaultKind};
 use super::program::{Instr, Program, while_around};
 use super::watch::{self, Waiter, WaitsOn};
 use super::wave::{Context, Stop, Wave};
-
-/// A small generator of scheduling choices (SplitMix64).
-pub(super) struct Choices(pub(super) u64);
-
-impl Choices {
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
-    }
-
-    /// A number in `0..n`, for small `n`.
-    pub(super) fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
-}
+use crate::choices::Choices;
 
 /// Longest time slice of a wave under a seeded schedule, in instructions.
 const MAX_SLICE: usize = 64;

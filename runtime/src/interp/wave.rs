@@ -22,7 +22,8 @@ use super::program::{Class, Instr, Pc, Program, Width, opened_around};
 use super::promises::Promises;
 use super::rows::{Raised, Regs, Row, all_lanes, lanes_where};
 use super::step;
-use super::watch::{self, Mark, Reach, Step, Watch, releases};
+use super::watch::{self, Mark, Step, Watch, releases};
+use crate::visibility::Reach;
 
 /// What a workgroup's waves share.
 pub(super) struct Context<'a> {

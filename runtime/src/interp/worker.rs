@@ -4,15 +4,17 @@ use std::sync::atomic::Ordering;
 
 use super::error::Fault;
 use super::findings::Findings;
-use super::late::{Late, OfBlock, Stores};
+use super::late::{Global, Late};
 use super::lds::Lds;
 use super::parties::Party;
 use super::program::{Instr, Program};
 use super::promises::Promises;
-use super::schedule::{Choices, Group, Progress};
+use super::schedule::{Group, Progress};
 use super::watch::{Checks, Waits, Watch};
 use super::wave::Context;
 use super::{Outcome, Shared};
+use crate::choices::Choices;
+use crate::visibility::{self, OfBlock, Stores};
 
 /// Memory that the registers and LDS of the workgroups begun by one host thread may take.
 const MAX_RESIDENT_BYTES: u64 = 256 << 20;
@@ -160,7 +162,7 @@ impl<const W: usize> Worker<'_, '_, W> {
                 lds: Lds::new(party.program),
                 promises: Promises::new(party.program),
                 watch: shared.monitor.as_ref().map(|monitor| Watch::new(party.program, monitor)),
-                late: shared.interleaves.then(|| OfBlock::new(party.program)),
+                late: shared.interleaves.then(|| OfBlock::new(party.program.block_waves() as usize)),
                 stuck: None,
             });
             (next.party, next.number, next.stuck) = (at, number, None);
@@ -238,10 +240,7 @@ impl<const W: usize> Worker<'_, '_, W> {
         let last = party.end();
         if let Some(mut late) = late(self.shared, &mut self.late, &mut self.choices, resident.party, &mut resident.late)
         {
-            late.end();
-            if last {
-                late.end_launch();
-            }
+            late.end(last);
         }
         let next = party.then.filter(|_| last).map(|at| &parties[at]);
         if let Some(waits) = self.waits() {
@@ -319,11 +318,11 @@ fn late<'c>(
     block: &'c mut Option<OfBlock>,
 ) -> Option<Late<'c>> {
     let party = &shared.parties[party];
-    Some(Late {
+    let stores = visibility::Late {
         block: block.as_mut()?,
         device: &mut devices[party.device as usize],
         choices: choices.as_mut()?,
-        allocations: &party.allocations,
-        waits: shared.monitor.as_ref().and_then(|m| m.waits()),
-    })
+    };
+    let waits = shared.monitor.as_ref().and_then(|m| m.waits());
+    Some(Late { stores, global: Global { allocations: &party.allocations, waits } })
 }

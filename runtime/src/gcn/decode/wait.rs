@@ -30,8 +30,9 @@ fn set(counts: &mut WaitCounts, name: &str, n: u32) -> Result<(), ErrorKind> {
         "dscnt" => counts.ds = Some(n),
         "kmcnt" => counts.km = Some(n),
         "expcnt" => counts.exp = Some(n),
-        // Nothing that is executed here waits for stores to complete; images are not executed.
-        "storecnt" | "samplecnt" | "bvhcnt" => {}
+        "storecnt" => counts.store = Some(n),
+        // Images are not executed.
+        "samplecnt" | "bvhcnt" => {}
         _ => return Err(ErrorKind::Decode(format!("wait counter `{name}`"))),
     }
     Ok(())
@@ -78,7 +79,10 @@ mod tests {
             counts("s_wait_loadcnt_dscnt", "0x102"),
             WaitCounts { vm: Some(1), ds: Some(2), ..Default::default() }
         );
-        assert_eq!(counts("s_wait_storecnt_dscnt", "0x5"), WaitCounts { ds: Some(5), ..Default::default() });
+        assert_eq!(
+            counts("s_wait_storecnt_dscnt", "0x105"),
+            WaitCounts { store: Some(1), ds: Some(5), ..Default::default() }
+        );
         assert_eq!(parse("s_wait_alu", "depctr_sa_sdst(0)").unwrap(), None);
         assert!(parse("s_wait_frobcnt", "0x0").is_err());
         assert!(parse("s_wait_loadcnt", "vmcnt(0)").is_err());

@@ -6,6 +6,7 @@ use crate::gcn::isa::chip::Family;
 use crate::gcn::isa::{Context, Flow};
 use crate::gcn::state::{Scalar, scalar_range};
 use crate::gcn::trace::Event;
+use crate::visibility::Reach;
 
 /// Condition of a branch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,6 +38,8 @@ pub enum Control {
     Signal,
     /// Its second half: all have.
     BarrierWait,
+    /// Earlier stores are to go through the caches, as far as the scope says.
+    WriteBack,
     /// `s_waitcnt` and its like.
     Wait,
     /// Relative branch.
@@ -65,7 +68,7 @@ pub enum Control {
 
 use Control::{
     Barrier, BarrierWait, Call, End, GetPc, GetReg, Hint, Index, IndexMode, IndexOff, IndexOn, SetPc, SetReg, Signal,
-    Sleep, SwapPc, Trap, Wait,
+    Sleep, SwapPc, Trap, Wait, WriteBack,
 };
 
 /// What gfx9 alone has.
@@ -73,8 +76,8 @@ pub(crate) static GFX9: &[(&str, Control)] = &[
     ("s_dcache_wb", Hint),
     ("s_dcache_inv_vol", Hint),
     ("s_dcache_wb_vol", Hint),
-    // Cache maintenance: memory here has one coherent copy.
-    ("buffer_wbl2", Hint),
+    ("buffer_wbl2", WriteBack),
+    // Loads come from no cache here.
     ("buffer_inv", Hint),
     ("s_barrier", Barrier),
     ("s_waitcnt", Wait),
@@ -94,8 +97,8 @@ pub(crate) static GFX12: &[(&str, Control)] = &[
     ("s_sendmsg", Hint),
     ("s_code_end", Trap),
     ("global_inv", Hint),
-    ("global_wb", Hint),
-    ("global_wbinv", Hint),
+    ("global_wb", WriteBack),
+    ("global_wbinv", WriteBack),
     ("s_barrier_signal", Signal),
     ("s_barrier_wait", BarrierWait),
     ("s_wait_loadcnt", Wait),
@@ -137,15 +140,29 @@ pub(crate) static TABLE: &[(&str, Control)] = &[
 
 impl Control {
     pub(crate) fn is_plain(self) -> bool {
-        matches!(self, Hint | Sleep | End | Trap | Barrier | Wait)
+        matches!(self, Hint | WriteBack | Sleep | End | Trap | Barrier | Wait)
     }
 
     pub(crate) fn operands(self) -> (usize, usize) {
         match self {
-            Hint | Sleep | End | Trap | Barrier | Wait | IndexOff => (0, 0),
+            Hint | WriteBack | Sleep | End | Trap | Barrier | Wait | IndexOff => (0, 0),
             Self::Branch(_) | GetPc | SetPc | Index | IndexMode | Signal | BarrierWait => (1, 1),
             SwapPc | Call | GetReg | SetReg | IndexOn => (2, 2),
         }
+    }
+}
+
+/// How far an instruction goes through the caches, by its text.
+pub(crate) fn reach(text: &str) -> Option<Reach> {
+    let has = |modifier: &str| text.split([' ', ',']).any(|word| word == modifier);
+    match (has("sc0"), has("sc1")) {
+        (true, true) => Some(Reach::System),
+        (false, true) => Some(Reach::Device),
+        (true, false) => Some(Reach::Workgroup),
+        _ if has("scope:SCOPE_SYS") => Some(Reach::System),
+        _ if has("scope:SCOPE_DEV") => Some(Reach::Device),
+        _ if has("scope:SCOPE_SE") => Some(Reach::Workgroup),
+        _ => None,
     }
 }
 
@@ -208,6 +225,18 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, op: Control, inst: &Inst) -> Result
     let jump = |target: Scalar| target.defined(|| "the jump target".into(), Sink::Branch).map(Flow::Jump);
     match op {
         Hint => Ok(Flow::Next),
+        WriteBack => {
+            // Counted like a store: what waits for it waits for what it writes back.
+            if cx.wave.chip.counts_stores_apart() {
+                cx.wave.outstanding.issue_store();
+            } else {
+                cx.wave.outstanding.issue_vm();
+            }
+            if let Some(reach) = reach(&inst.text) {
+                cx.space.write_back(reach);
+            }
+            Ok(Flow::Next)
+        }
         Sleep => Ok(Flow::Yield),
         End => Ok(Flow::End),
         Trap => Err(ErrorKind::Trap(inst.text.clone()).into()),
@@ -236,6 +265,7 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, op: Control, inst: &Inst) -> Result
                 trace.events.push(Event::Wait { pc, counts: inst.mods.wait });
             }
             cx.wave.wait(inst.mods.wait);
+            cx.space.waited(cx.wave.stores_retired());
             Ok(Flow::Next)
         }
         Control::Branch(condition) => {

@@ -142,6 +142,7 @@ fn read(cx: &mut Context<'_, '_>, row: &Row, inst: &Inst, words: &mut [(u32, u32
         let base = cx.wave.scalar_arg(&inst.args[1], 64)?;
         let base = base.defined(|| "the base address".into(), Sink::Address)?;
         let start = base.wrapping_add_signed(offset) & aligned as u64;
+        cx.wave.last_load = Some(start);
         // One check for the whole range, so that the message shows all of it.
         cx.space.load(start, size as usize * words.len(), |_, _| ())?;
         for (i, word) in words.iter_mut().enumerate() {

@@ -4,10 +4,12 @@ use crate::gcn::decode::{Arg, Inst, M0};
 use crate::gcn::error::{ErrorKind, Fault, Sink, unsupported};
 use crate::gcn::isa::Context;
 use crate::gcn::isa::atomic::Atomic;
+use crate::gcn::isa::control;
 use crate::gcn::isa::flat::Segment;
 use crate::gcn::lds::{By, Lds};
 use crate::gcn::state::{LANES, Lanes, Via, lanes_of, vector_range};
 use crate::gcn::trace::{Class, Event, LdsAccess, OpId};
+use crate::visibility::Reach;
 
 /// Which part of a 32-bit register a narrow access uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -229,11 +231,15 @@ fn load_word(
 ) -> Result<Option<Word>, ErrorKind> {
     let n = size as usize;
     Ok(Some(match place {
-        Place::Memory(address) => cx.space.load(address, n, |v, u| (word(v), word(u)))?,
+        Place::Memory(address) => {
+            cx.wave.last_load = Some(address);
+            cx.space.load(address, n, |v, u| (word(v), word(u)))?
+        }
         Place::Buffer { base, offset, limit } => {
             if offset + u64::from(size) > limit {
                 return Ok(None);
             }
+            cx.wave.last_load = Some(base.wrapping_add(offset));
             cx.space.load(base.wrapping_add(offset), n, |v, u| (word(v), word(u)))?
         }
         Place::Lds(address) => {
@@ -299,6 +305,36 @@ fn store_word(
     })?
 }
 
+/// A lane's store to global memory where stores become visible late: all of it at once.
+fn store_late(
+    cx: &mut Context<'_, '_>,
+    place: Place,
+    bytes: u32,
+    stored: &[Lanes],
+    part: Part,
+    lane: usize,
+    reach: Option<Reach>,
+) -> Result<(), ErrorKind> {
+    let (address, room) = match place {
+        Place::Memory(address) => (address, u64::from(bytes)),
+        Place::Buffer { base, offset, limit } => (base.wrapping_add(offset), limit.saturating_sub(offset)),
+        Place::Lds(_) | Place::Scratch(_) => return Ok(()),
+    };
+    let size = bytes.min(4);
+    let shift = if part == Part::High { 16 } else { 0 };
+    let mut data = vec![];
+    // Words of a buffer that do not end within it are dropped.
+    for register in stored.iter().take((room / u64::from(size)) as usize) {
+        let (v, u) = (register.v[lane] >> shift, register.u[lane] >> shift & (u32::MAX >> (32 - 8 * size)));
+        if u != 0 {
+            let what = "the stored value".into();
+            return Err(ErrorKind::Undefined { what, bits: u64::from(u), sink: Sink::Store });
+        }
+        data.extend_from_slice(&v.to_le_bytes()[..size as usize]);
+    }
+    cx.space.store_late(lane, address, &data, cx.wave.store_number(), reach)
+}
+
 /// Reads `count` registers of a data operand.
 fn data_registers(cx: &mut Context<'_, '_>, arg: &Arg, count: u32) -> Result<Vec<Lanes>, Fault> {
     let (accumulator, first, have) = vector_range(arg)?;
@@ -339,7 +375,12 @@ pub(crate) fn run(
     if !counted && places.iter().flatten().any(|p| matches!(p, Place::Lds(_))) {
         return unsupported(format!("flat access to LDS by `{}`", inst.text));
     }
-    let vm = if counted { cx.wave.outstanding.issue_vm() } else { cx.wave.outstanding.vm.issued };
+    let vm = if counted {
+        cx.wave.outstanding.issue_vm()
+    } else {
+        cx.wave.outstanding.issue_store();
+        cx.wave.outstanding.vm.issued
+    };
     let via = if flat { Via::Flat(vm, cx.wave.outstanding.issue_flat()) } else { Via::Vm(vm) };
     let class = if flat { Class::Flat } else { Class::Vm };
     let op_id = cx.wave.trace.as_mut().map_or(OpId::default(), |t| t.issue(pc, class));
@@ -402,8 +443,13 @@ pub(crate) fn run(
         }
         Kind::Store { bytes, part } => {
             let size = bytes.min(4);
+            let reach = control::reach(&inst.text);
             for lane in lanes_of(cx.wave.exec()) {
                 let Some(place) = places[lane] else { continue };
+                if cx.space.is_late() && matches!(place, Place::Memory(_) | Place::Buffer { .. }) {
+                    store_late(cx, place, bytes, &stored, part, lane, reach).map_err(|e| e.lane(lane))?;
+                    continue;
+                }
                 for (w, register) in stored.iter().enumerate() {
                     let shift = if part == Part::High { 16 } else { 0 };
                     let word = (register.v[lane] >> shift, register.u[lane] >> shift);

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use super::know::{Joins, Know, Known, Seen, WaveId};
-use super::mark::Reach;
+use crate::visibility::Reach;
 
 /// What a wave has published for a flag that comes later.
 #[derive(Clone, Default, Debug)]

@@ -54,36 +54,6 @@ impl Mark {
     }
 }
 
-/// How far a scope reaches.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(in super::super) enum Reach {
-    Wave = 1,
-    Workgroup = 2,
-    Device = 3,
-    System = 4,
-}
-
-impl Reach {
-    /// Those that reach other waves, nearest first.
-    pub(in super::super) const BEYOND: [Self; 3] = [Self::Workgroup, Self::Device, Self::System];
-
-    /// Its place among [`Self::BEYOND`], of which it must be one.
-    pub(super) fn level(self) -> usize {
-        self as usize - Self::Workgroup as usize
-    }
-
-    /// Nothing for a scope that reaches no other thread. A scope among one address space counts as one among all.
-    pub(in super::super) fn of(scope: Scope) -> Option<Self> {
-        match scope.wide() {
-            Scope::System => Some(Self::System),
-            Scope::Device => Some(Self::Device),
-            Scope::Workgroup => Some(Self::Workgroup),
-            Scope::Wave => Some(Self::Wave),
-            _ => None,
-        }
-    }
-}
-
 pub(super) fn acquires(order: Order) -> bool {
     matches!(order, Order::Acquire | Order::AcqRel | Order::SeqCst)
 }

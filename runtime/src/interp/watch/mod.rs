@@ -22,15 +22,15 @@ use rustc_hash::FxHashMap;
 
 use super::parties::Party;
 use super::program::{Code, Instr, Pc, Program, Source};
+use crate::stuck::Probe;
 use clock::{Clock, Message};
 use know::{Know, WaveId};
 use shadow::Shadow;
-use waits::Probe;
 
 pub use checks::{Checks, UnknownCheck};
 pub use report::{EndlessWait, MemoryPlace, Missing, NanMade, Race, Waiter, WaitsOn};
 
-pub(super) use mark::{Mark, Reach, releases};
+pub(super) use mark::{Mark, releases};
 pub(super) use nan::check as check_nan;
 pub(super) use observe::{Step, observe, place};
 pub(super) use waits::Waits;

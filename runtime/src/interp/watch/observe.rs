@@ -15,10 +15,11 @@ use super::access::{
 };
 use super::clock::{Clock, Message};
 use super::judge::{Found, Verdicts};
-use super::mark::{Mark, Reach, acquires, releases};
+use super::mark::{Mark, acquires, releases};
 use super::report::{MemoryPlace, Race};
 use super::shadow::{Entry, How};
 use super::{LastRead, Messages, Monitor, PAGE, Shadow, Turn, Watch};
+use crate::visibility::Reach;
 
 /// An instruction that a wave is about to execute.
 pub(in super::super) struct Step<'s, const W: usize> {

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::super::program::Pc;
 use super::know::{Domain, WaveId};
-use super::mark::Reach;
+use crate::visibility::Reach;
 
 /// Accesses kept a word. Past that the oldest load, or else the oldest access, is forgotten.
 const MAX_A_WORD: usize = 16;

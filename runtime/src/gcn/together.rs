@@ -1,0 +1,314 @@
+//! Launches that run together: their workgroups take turns, wait for each other and share memory.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use crate::choices::Choices;
+use crate::gcn::error::{ErrorKind, Fault, GcnError, Result};
+use crate::gcn::memory::{Global, Memory, Space};
+use crate::gcn::object::{CodeObject, Kernel};
+use crate::gcn::run::{Group, Options, Stats, Status, Stop, arguments, check, locate, slice, start};
+use crate::interp::Member;
+use crate::visibility::{Late, OfBlock, Stores};
+
+/// Workgroups among which a seed chooses the next one to start.
+const WINDOW: usize = 64;
+
+/// Turns a wave of a workgroup in which nothing changed, after which the workgroup counts as waiting.
+const IDLE_TURNS: usize = 8;
+
+/// A launch of a group.
+#[derive(Clone, Copy)]
+pub struct Launch<'a> {
+    /// Where the kernel is.
+    pub object: &'a CodeObject,
+    /// Its name.
+    pub kernel: &'a str,
+    /// Workgroups.
+    pub grid: [u32; 3],
+    /// Threads of a workgroup.
+    pub block: [u32; 3],
+    /// The argument block without hidden arguments.
+    pub kernarg: &'a [u8],
+}
+
+/// A device of a group.
+#[derive(Clone)]
+pub struct Rank<'a> {
+    /// Which of the memories is its own.
+    pub memory: usize,
+    /// What it runs, one after the other.
+    pub launches: Vec<Launch<'a>>,
+}
+
+/// A launch under way.
+struct Party<'a> {
+    launch: Launch<'a>,
+    kernel: &'a Kernel,
+    threads: u32,
+    arguments: Vec<u8>,
+    rank: usize,
+    memory: usize,
+    member: Option<Member>,
+    unseen: Range<u64>,
+    /// The next ones, among which a seed chooses.
+    window: VecDeque<u64>,
+    /// Workgroups that have not ended.
+    left: u64,
+    open: bool,
+    then: Option<usize>,
+    stats: Stats,
+}
+
+/// A workgroup under way.
+struct Active {
+    party: usize,
+    group: Group,
+    /// Its stores on their way.
+    late: Option<OfBlock>,
+    /// Turns since something changed.
+    idle: usize,
+}
+
+struct Machine<'m, 'a> {
+    parties: Vec<Party<'a>>,
+    memories: Vec<&'m mut Memory>,
+    options: &'m Options,
+    choices: Option<Choices>,
+    /// By rank: stores on their way that it sees.
+    late: Vec<Stores>,
+    active: Vec<Active>,
+    /// The workgroup that ran last.
+    last: usize,
+    /// Counts changes of memory.
+    version: u64,
+    steps: u64,
+}
+
+type Blamed = (usize, GcnError);
+
+/// Runs the launches of several devices together. Workgroups of all of them are in flight at once, whatever
+/// [`Options::resident`] says, and may wait for each other. A launch begins when the one before it on its device has ended. What
+/// comes back is in the same order. With a [seed](Options::seed), turns are random and stores become visible late; see
+/// `docs/src/gcn.md`.
+///
+/// # Errors
+/// As of [`launch`](super::launch), with the number of the rank to blame; [`ErrorKind::EndlessWait`].
+pub fn launch_group(
+    ranks: &[Rank<'_>],
+    memories: &mut [&mut Memory],
+    options: &Options,
+) -> Result<Vec<Vec<Stats>>, Blamed> {
+    let all = Options { resident: usize::MAX, ..*options };
+    run(ranks, memories, &all, true)
+}
+
+/// The same; `named`: errors name rank and launch.
+pub(super) fn run(
+    ranks: &[Rank<'_>],
+    memories: &mut [&mut Memory],
+    options: &Options,
+    named: bool,
+) -> Result<Vec<Vec<Stats>>, Blamed> {
+    let mut parties: Vec<Party<'_>> = vec![];
+    for (number, rank) in ranks.iter().enumerate() {
+        for (at, launch) in rank.launches.iter().enumerate() {
+            let mut party = Party::new(launch).map_err(|error| (number, error))?;
+            (party.rank, party.memory, party.open) = (number, rank.memory, at == 0);
+            let several = (rank.launches.len() > 1).then_some(at as u32);
+            party.member = named.then_some(Member { rank: number as u32, launch: several });
+            let next = parties.len();
+            if at > 0
+                && let Some(before) = parties.last_mut()
+            {
+                before.then = Some(next);
+            }
+            parties.push(party);
+        }
+    }
+    let choices = (options.seed != 0).then_some(Choices(options.seed));
+    let late = ranks.iter().map(|_| Stores::default()).collect();
+    let memories = memories.iter_mut().map(|memory| &mut **memory).collect();
+    let machine =
+        Machine { parties, memories, options, choices, late, active: vec![], last: usize::MAX, version: 1, steps: 0 };
+    let mut stats = machine.run()?.into_iter();
+    Ok(ranks.iter().map(|rank| stats.by_ref().take(rank.launches.len()).collect()).collect())
+}
+
+impl<'a> Party<'a> {
+    fn new(launch: &Launch<'a>) -> Result<Self> {
+        let kernel = launch.object.kernel(launch.kernel)?;
+        let threads = check(launch.object, kernel, launch.grid, launch.block)?;
+        let blocks = launch.grid.iter().fold(1u64, |n, g| n * u64::from(*g));
+        Ok(Self {
+            launch: *launch,
+            kernel,
+            threads,
+            arguments: arguments(kernel, launch.grid, launch.block, launch.kernarg)?,
+            rank: 0,
+            memory: 0,
+            member: None,
+            unseen: 0..blocks,
+            window: VecDeque::new(),
+            left: blocks,
+            open: true,
+            then: None,
+            stats: Stats::default(),
+        })
+    }
+
+    fn may_begin(&self) -> bool {
+        self.open && !(self.window.is_empty() && self.unseen.is_empty())
+    }
+}
+
+/// One of `n`: at random, or the one after `last` in turn, so that one that waits for another cannot starve it.
+fn pick(choices: &mut Option<Choices>, n: usize, last: usize) -> usize {
+    choices.as_mut().map_or(last.wrapping_add(1) % n.max(1), |c| c.below(n))
+}
+
+impl Machine<'_, '_> {
+    fn run(mut self) -> Result<Vec<Stats>, Blamed> {
+        loop {
+            while self.active.len() < self.options.resident.max(1) && self.begin()? {}
+            if self.active.is_empty() {
+                return Ok(self.parties.into_iter().map(|p| p.stats).collect());
+            }
+            let version = self.version;
+            let moving: Vec<usize> =
+                (0..self.active.len()).filter(|at| !self.active[*at].group.is_stuck(version)).collect();
+            // More than are resident when those that are wait for them.
+            let waits = |at: &usize| self.active[*at].idle >= IDLE_TURNS * self.active[*at].group.waves.len();
+            if moving.iter().all(waits) && self.begin()? {
+                continue;
+            }
+            if moving.is_empty() {
+                if !self.move_any() {
+                    return Err(self.endless());
+                }
+                continue;
+            }
+            let after = moving.iter().position(|at| self.last == usize::MAX || *at > self.last).unwrap_or(0);
+            let at = moving[pick(&mut self.choices, moving.len(), after.wrapping_sub(1))];
+            self.last = at;
+            self.turn(at)?;
+        }
+    }
+
+    /// Begins a workgroup, if one may.
+    fn begin(&mut self) -> Result<bool, Blamed> {
+        let open: Vec<usize> = (0..self.parties.len()).filter(|p| self.parties[*p].may_begin()).collect();
+        if open.is_empty() {
+            return Ok(false);
+        }
+        let at = open[pick(&mut self.choices, open.len(), usize::MAX)];
+        let party = &mut self.parties[at];
+        party.window.extend(party.unseen.by_ref().take(WINDOW - party.window.len()));
+        let chosen = pick(&mut self.choices, party.window.len(), usize::MAX);
+        let Some(n) = party.window.remove(chosen) else { return Ok(false) };
+        let (x, y) = (u64::from(party.launch.grid[0]), u64::from(party.launch.grid[1]));
+        let id = [(n % x) as u32, (n / x % y) as u32, (n / (x * y)) as u32];
+        let Launch { object, block, .. } = party.launch;
+        let group = start(object, party.kernel, id, block, party.threads, &party.arguments, self.options);
+        let group = group.map_err(|error| (party.rank, error))?;
+        let late = self.choices.as_mut().map(|choices| {
+            let mut late = OfBlock::new(group.waves.len());
+            late.start(choices);
+            late
+        });
+        self.active.push(Active { party: at, group, late, idle: 0 });
+        Ok(true)
+    }
+
+    /// Lets a wave of workgroup `at` run, or all of them pass a barrier, or ends the workgroup.
+    fn turn(&mut self, at: usize) -> Result<(), Blamed> {
+        let Self { parties, memories, options, choices, late, active, version, steps, .. } = self;
+        let Active { party, group, late: block, idle } = &mut active[at];
+        let party = &mut parties[*party];
+        let ready: Vec<_> = (0..group.waves.len())
+            .filter(|w| group.waves[*w].1 == Status::Ready && !group.waves[*w].0.probe.is_stuck(*version))
+            .collect();
+        if ready.is_empty() {
+            if group.waves.iter().all(|w| w.1 == Status::Done) {
+                self.end(at);
+            } else {
+                group.pass_barrier();
+                party.stats.barriers += 1;
+                *version += 1;
+            }
+            return Ok(());
+        }
+        let last = ready.iter().position(|w| group.last == usize::MAX || *w > group.last).unwrap_or(0);
+        let w = ready[pick(choices, ready.len(), last.wrapping_sub(1))];
+        group.last = w;
+        let Launch { object, .. } = party.launch;
+        let late = match (block, choices) {
+            (Some(block), Some(choices)) => Some(Late { block, device: &mut late[party.rank], choices }),
+            _ => None,
+        };
+        let mut space =
+            Space::new(&mut *memories[party.memory], &party.arguments, &object.image).with_late(w as u32, late);
+        let before = group.lds.version();
+        let done = slice(object, group, w, &mut space, options, steps, &mut party.stats);
+        let stop = done.map_err(|error| (party.rank, error.of(party.member)))?;
+        space.chance(stop == Stop::Yielded);
+        let changes = space.version() + (group.lds.version() - before);
+        *version += changes;
+        *idle = if changes > 0 { 0 } else { idle.saturating_add(1) };
+        if matches!(stop, Stop::Yielded | Stop::Through) {
+            let mut probe = group.waves[w].0.probe;
+            probe.visit(*version, || group.waves[w].0.state());
+            group.waves[w].0.probe = probe;
+        }
+        Ok(())
+    }
+
+    /// Workgroup `at` has ended.
+    fn end(&mut self, at: usize) {
+        let Active { party: number, group, late: block, .. } = self.active.remove(at);
+        let party = &mut self.parties[number];
+        party.stats.workgroups += 1;
+        party.stats.traces.extend(group.waves.into_iter().filter_map(|w| w.0.trace).map(|t| *t));
+        party.left -= 1;
+        let mut global = Global { memory: &mut *self.memories[party.memory], version: &mut self.version };
+        if let (Some(mut block), Some(choices)) = (block, &mut self.choices) {
+            let mut late = Late { block: &mut block, device: &mut self.late[party.rank], choices };
+            late.end(&mut global);
+            if party.left == 0 {
+                late.end_launch(&mut global);
+            }
+        }
+        if let Some(then) = party.then.filter(|_| party.left == 0) {
+            self.parties[then].open = true;
+        }
+    }
+
+    /// Moves some store on that nothing waits for; whether there was one.
+    fn move_any(&mut self) -> bool {
+        let Self { parties, memories, choices, late, active, version, .. } = self;
+        let Some(choices) = choices else { return false };
+        active.iter_mut().any(|a| {
+            let party = &parties[a.party];
+            let mut global = Global { memory: &mut *memories[party.memory], version };
+            a.late.as_mut().is_some_and(|block| {
+                Late { block, device: &mut late[party.rank], choices: &mut *choices }.move_any(&mut global)
+            })
+        })
+    }
+
+    /// Nobody goes on: the first wave of the lowest rank that goes round in a loop is to blame.
+    fn endless(&self) -> Blamed {
+        let ready = |a: &'_ Active| a.group.waves.iter().position(|w| w.1 == Status::Ready);
+        let key = |a: &&Active| (a.party, a.group.id.into_iter().rev().collect::<Vec<_>>());
+        let waiting = self.active.iter().filter(|a| ready(a).is_some()).min_by_key(key);
+        let waves = self.active.iter().flat_map(|a| &a.group.waves).filter(|w| w.1 != Status::Done).count();
+        let Some((active, w)) = waiting.and_then(|a| Some((a, ready(a)?))) else {
+            return (0, ErrorKind::StepLimit(self.steps).into());
+        };
+        let party = &self.parties[active.party];
+        let wave = &active.group.waves[w].0;
+        let kind = ErrorKind::EndlessWait { on: wave.last_load, others: waves.saturating_sub(1) };
+        let fault = Fault::from(kind);
+        (party.rank, locate(party.launch.object, fault, wave.current_pc, active.group.id, wave).of(party.member))
+    }
+}
