@@ -14,6 +14,7 @@ mod isolated;
 mod matrix;
 mod mla;
 mod mla_post;
+mod mla_post_fused;
 mod narrow;
 mod peers;
 mod planted;
@@ -32,7 +33,7 @@ use lathe_kernels::mla::uv::MlaUv;
 use lathe_kernels::registry::Build;
 
 /// The kernels whose emitted form is pinned, by the name of their snapshots.
-const GOLDEN: [(&str, &dyn Build); 10] = [
+const GOLDEN: [(&str, &dyn Build); 11] = [
     ("mla_combine.ranks_1", &MlaCombine { ranks: 1, tokens: 8 }),
     ("mla_combine.ranks_8", &MlaCombine { ranks: 8, tokens: 8 }),
     ("mla_combine_splits", &MlaCombineSplits { splits: 128, tokens: 8, q: 8 }),
@@ -40,8 +41,9 @@ const GOLDEN: [(&str, &dyn Build); 10] = [
     ("mla_combine_ranks", &MlaCombineRanks { ranks: 8, tokens: 8, wait_us: 0 }),
     ("mla_combine_ranks.bounded", &MlaCombineRanks { ranks: 8, tokens: 8, wait_us: 1_000_000 }),
     ("mla_uv", &MlaUv { tokens: 8 }),
-    ("mla_post.ranks_1", &MlaPost { ranks: 1, tokens: 8, q: 8, splits: 0, ctas: 0 }),
-    ("mla_post.splits_128", &MlaPost { ranks: 1, tokens: 8, q: 8, splits: 128, ctas: 0 }),
+    ("mla_post.ranks_1", &MlaPost { ranks: 1, tokens: 8, q: 8, splits: 0, ctas: 0, wait_us: 0 }),
+    ("mla_post.ranks_8", &MlaPost { ranks: 8, tokens: 8, q: 8, splits: 0, ctas: 0, wait_us: 0 }),
+    ("mla_post.splits_128", &MlaPost { ranks: 1, tokens: 8, q: 8, splits: 128, ctas: 0, wait_us: 0 }),
     ("gemm_mx.tile_32x64", &GemmMx { m: 100, n: 200, k: 416, tile_m: 32, tile_n: 64 }),
 ];
 

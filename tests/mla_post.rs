@@ -11,7 +11,7 @@ use crate::compiled;
 
 /// A key with as many workgroups as have work.
 pub const fn key(tokens: u32, q: u32, splits: u32) -> MlaPost {
-    MlaPost { ranks: 1, tokens, q, splits, ctas: 0 }
+    MlaPost { ranks: 1, tokens, q, splits, ctas: 0, wait_us: 0 }
 }
 
 /// Runs `key` and holds it against the reference.
@@ -25,24 +25,30 @@ pub fn is_right(key: &MlaPost, device: &str, seed: u64) {
     }
 }
 
-/// All batches of 1 to 64 tokens in requests of 1 to 8, whole and in splits.
+/// As [`key`], of ranks that send each other their rows.
+pub const fn of_ranks(ranks: u32, tokens: u32, q: u32) -> MlaPost {
+    MlaPost { ranks, ..key(tokens, q, 0) }
+}
+
+/// All batches of 1 to 64 tokens in requests of 1 to 8: of one rank, whole and in splits, and of several.
 #[test]
 fn every_batch_is_right_on_the_cpu_device() {
     let mut runs = 0u64;
     for tokens in [1, 2, 3, 4, 5, 8, 16, 64] {
         for q in [1, 2, 4, 8].into_iter().filter(|q| tokens % q == 0) {
-            for per in [0, 2, 8, 16, 64, 100, 128] {
-                let key = key(tokens, q, per * (tokens / q));
-                // Rows of all requests' splits are there for every token.
-                let rows = u64::from(key.splits.max(1)) * u64::from(tokens);
-                if key.check().is_ok() && rows <= 2048 {
+            let splits = [0, 2, 8, 16, 64, 100, 128].map(|per| key(tokens, q, per * (tokens / q)));
+            let ranks = [2, 4, 8].map(|ranks| of_ranks(ranks, tokens, q));
+            for key in splits.into_iter().chain(ranks) {
+                // Rows of all requests' splits are there for every token; each rank has the heads of all.
+                let rows = u64::from(key.splits.max(key.ranks)) * u64::from(tokens * key.ranks);
+                if key.check().is_ok() && rows <= 1024 {
                     is_right(&key, if runs % 2 == 0 { "cpu" } else { "cpu:gfx1201" }, runs);
                     runs += 1;
                 }
             }
         }
     }
-    assert!(runs > 70, "{runs} runs");
+    assert!(runs > 100, "{runs} runs");
 }
 
 /// A key of each class: whole rows, and splits in tasks of one, two and four tokens; one and many tasks a workgroup.
@@ -68,7 +74,8 @@ fn the_code_object_agrees_with_plain_rust() {
 /// Instructions to the last `s_endpgm`, and bytes of LDS, of FlyDSL 0.5.0's `mla_post` for gfx950 with 8 tokens in a request.
 #[test]
 fn code_is_smaller_than_that_of_flydsl() {
-    for (key, instructions, lds) in [(key(8, 8, 0), 671, 4160), (key(8, 8, 128), 1174, 16448)] {
+    let classes = [(of_ranks(8, 8, 8), 1426, 4160), (key(8, 8, 0), 671, 4160), (key(8, 8, 128), 1174, 16448)];
+    for (key, instructions, lds) in classes {
         let artifact = compiled(&key, Target::GFX950);
         let resources = &artifact.record.resources;
         println!("{key:?}: {} instructions, {} bytes of LDS", resources.instructions, resources.lds_bytes);
@@ -91,7 +98,7 @@ fn ptxas_takes_every_class_of_key() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("mla_post.ptx");
     for target in [Target::SM_90, Target::SM_89, Target::SM_120A] {
-        for key in [key(8, 8, 0), key(8, 8, 128)] {
+        for key in [key(8, 8, 0), key(8, 8, 128), of_ranks(8, 8, 8), MlaPost { wait_us: 9, ..of_ranks(2, 8, 8) }] {
             std::fs::write(&file, &compiled(&key, target).code).expect("it writes");
             let arch = format!("-arch={target}");
             let out = ptxas().arg(arch).arg(&file).args(["-o", "/dev/null"]).output().expect("it runs");

@@ -17,7 +17,7 @@ use run::{Report, cargo, command};
 const USAGE: &str = "\
 usage: cargo xtask VERB
 
-  demo          install what is missing, build, combine the shards of a decode step on the CPU device
+  demo          install what is missing, build, finish an attention layer of eight ranks on the CPU device
   test          install what is missing; formatting, lints, documentation, all tests
   bless         accept golden IR and the other snapshots as they are now; fill in the file tests' lines `TARGET: ?`
   exhaustive    every f32 through the conversions to narrow floats and through exp, exp2, log, sin and their like (hours)
@@ -72,8 +72,8 @@ fn main() -> ExitCode {
 fn demo(report: &mut Report) -> Result<(), String> {
     report.step("Debian packages", setup::install)?;
     report.step("build", build_lathe)?;
-    report.step("mla_combine on the CPU device", || {
-        let job = ["run", "mla_combine", "--set", "ranks=8", "--set", "tokens=8", "--device", "cpu"];
+    report.step("mla_post on the CPU device", || {
+        let job = ["run", "mla_post", "--set", "ranks=8", "--set", "tokens=8", "--set", "q=8", "--device", "cpu"];
         command(lathe_binary()?).args(job).run()
     })
 }

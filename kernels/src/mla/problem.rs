@@ -36,6 +36,8 @@ pub struct Problem {
     pub ranks: usize,
     /// Tokens of the batch, padding included.
     pub tokens: usize,
+    /// Attention heads: 12 where the fields say so, of all ranks in a problem that has them all.
+    pub heads: usize,
     /// KV rows held, `[ranks][tokens]`.
     pub kv_len: Vec<u32>,
     /// Each shard's attention, normalised by the shard's own softmax sum, rounded to nearest even:
@@ -59,19 +61,40 @@ impl Problem {
     /// Takes some 50 µs and, for 8 ranks, 150 KB a token. Sizes are those of a checked build key: with no ranks or no
     /// tokens the arrays are empty.
     pub fn new(ranks: usize, tokens: usize, seed: u64) -> Self {
+        Self::with_heads(HEADS, ranks, tokens, seed)
+    }
+
+    /// As [`Problem::new`], of so many heads.
+    pub fn with_heads(heads: usize, ranks: usize, tokens: usize, seed: u64) -> Self {
         let mut problem = Self {
             ranks,
             tokens,
+            heads,
             kv_len: vec![0; ranks * tokens],
-            partial: vec![bf16::ZERO; ranks * tokens * HEADS * LATENTS],
-            lse: vec![f32::NEG_INFINITY; ranks * tokens * HEADS],
-            unsplit: vec![0.0; tokens * HEADS * LATENTS],
+            partial: vec![bf16::ZERO; ranks * tokens * heads * LATENTS],
+            lse: vec![f32::NEG_INFINITY; ranks * tokens * heads],
+            unsplit: vec![0.0; tokens * heads * LATENTS],
         };
         let mut rng = Rng::with_seed(seed);
         for token in 0..tokens {
             problem.fill_token(&mut rng, token);
         }
         problem
+    }
+
+    /// The problem of heads `first` to `first + 12` alone: what one of the ranks combines.
+    pub fn of_heads(&self, first: usize) -> Self {
+        let heads = first..first + HEADS;
+        let rows = |all: usize| (0..all).flat_map(|row| heads.clone().map(move |head| row * self.heads + head));
+        let of_row = |row: usize| row * LATENTS..(row + 1) * LATENTS;
+        Self {
+            heads: HEADS,
+            kv_len: self.kv_len.clone(),
+            partial: rows(self.ranks * self.tokens).flat_map(|row| &self.partial[of_row(row)]).copied().collect(),
+            lse: rows(self.ranks * self.tokens).map(|row| self.lse[row]).collect(),
+            unsplit: rows(self.tokens).flat_map(|row| &self.unsplit[of_row(row)]).copied().collect(),
+            ..*self
+        }
     }
 
     /// Whether this token is padding: no rank holds a KV row of it.
@@ -81,7 +104,7 @@ impl Problem {
 
     /// Zeros in place of the garbage in empty shards' rows, for a stage whose contract that is.
     pub fn clear_empty_shards(&mut self) {
-        for (rows, length) in self.partial.chunks_mut(HEADS * LATENTS).zip(&self.kv_len) {
+        for (rows, length) in self.partial.chunks_mut(self.heads * LATENTS).zip(&self.kv_len) {
             if *length == 0 {
                 rows.fill(bf16::ZERO);
             }
@@ -94,12 +117,12 @@ impl Problem {
         let cache: Vec<f64> = random_values(rng, total * QUERY);
         let scale = if token % PEAKED == PEAKED - 1 { PEAKED_SCALE } else { 1.0 } / (QUERY as f64).sqrt();
 
-        for head in 0..HEADS {
+        for head in 0..self.heads {
             let query = random_values(rng, QUERY);
             let scores: Vec<f64> = cache.chunks_exact(QUERY).map(|key| scale * dot(&query, key)).collect();
 
             if let Some((row, _)) = softmax_rows(&scores, &cache) {
-                let at = (token * HEADS + head) * LATENTS;
+                let at = (token * self.heads + head) * LATENTS;
                 self.unsplit[at..at + LATENTS].copy_from_slice(&row);
             }
 
@@ -107,7 +130,7 @@ impl Problem {
             for (rank, &length) in lengths.iter().enumerate() {
                 let shard = first..first + length as usize;
                 first = shard.end;
-                let slot = (rank * self.tokens + token) * HEADS + head;
+                let slot = (rank * self.tokens + token) * self.heads + head;
                 let out = &mut self.partial[slot * LATENTS..(slot + 1) * LATENTS];
                 match softmax_rows(&scores[shard.clone()], &cache[shard.start * QUERY..shard.end * QUERY]) {
                     Some((row, lse)) => {
@@ -266,6 +289,23 @@ mod tests {
             }
         }
         assert!(forms.iter().all(|&n| n > 0), "{forms:?}");
+    }
+
+    #[test]
+    fn heads_of_a_rank_are_a_problem_of_their_own() {
+        let all = Problem::with_heads(2 * HEADS, 2, 9, 4);
+        for first in [0, HEADS] {
+            let own = all.of_heads(first);
+            assert_eq!((own.heads, &own.kv_len), (HEADS, &all.kv_len));
+            assert_eq!((own.partial.len(), own.unsplit.len()), (2 * 9 * HEADS * LATENTS, 9 * HEADS * LATENTS));
+            for rank in 0..2 {
+                let (row, from) = ((rank * 9 + 5) * HEADS + 7, (rank * 9 + 5) * 2 * HEADS + first + 7);
+                assert_eq!(own.lse[row].to_bits(), all.lse[from].to_bits());
+                let of = |row: usize| row * LATENTS..(row + 1) * LATENTS;
+                assert_eq!(bits(&own.partial[of(row)]), bits(&all.partial[of(from)]));
+            }
+            assert_eq!(own.unsplit[(5 * HEADS + 7) * LATENTS], all.unsplit[(5 * 2 * HEADS + first + 7) * LATENTS]);
+        }
     }
 
     #[test]

@@ -123,9 +123,8 @@ impl Kernel for MlaPush {
     }
 }
 
-/// The stage, with what is the same for every item.
-#[derive(Clone, Copy)]
-pub struct StagePush<'k, A> {
+/// The stage, with what is the same for every item. `A` is how the kernel uses rows and LSE, `B` the tables of requests.
+pub struct StagePush<'k, A, B> {
     /// Partial attention rows.
     pub o: Buffer<'k, bf16, A>,
     /// Elements from one token and from one head to the next: multiples of 8; all offsets in elements fit 31 bits, in bytes 32.
@@ -135,14 +134,14 @@ pub struct StagePush<'k, A> {
     /// As `o_strides`.
     pub lse_strides: [V<'k, u32>; 2],
     /// KV rows of each request.
-    pub seq_lens: Buffer<'k, i32, A>,
+    pub seq_lens: Buffer<'k, i32, B>,
     /// First token of each request; the last entry is the number of live ones.
-    pub qsl: Buffer<'k, i32, A>,
+    pub qsl: Buffer<'k, i32, B>,
     /// Query tokens of a request: divides the number of tokens.
     pub q: u32,
 }
 
-impl<'k, A: Readable> StagePush<'k, A> {
+impl<'k, A: Readable, B: Readable> StagePush<'k, A, B> {
     /// Sends all rows, as workgroup `cta` (the same in all its threads) of `ctas`. Waits for nobody.
     pub fn all(&self, k: &'k Builder<'k>, exchange: &Exchange<'k>, cta: V<'k, u32>, ctas: u32) {
         let items = exchange.messages.tokens * HEADS;

@@ -111,6 +111,10 @@ impl Device for Cpu {
         self.target
     }
 
+    fn another(&self) -> Option<Arc<dyn Device>> {
+        Some(Arc::new(Self::new(self.target, self.options.clone())))
+    }
+
     fn alloc(&self, bytes: u64) -> Result<u64, Error> {
         let buffer = self.buffer(bytes, GlobalBuffer::try_uninit)?;
         let address = buffer.address();

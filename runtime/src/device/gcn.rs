@@ -91,6 +91,11 @@ impl Device for Gcn {
         self.target
     }
 
+    fn another(&self) -> Option<Arc<dyn Device>> {
+        let (options, memory, owners) = (self.options.clone(), Arc::default(), Mutex::default());
+        Some(Arc::new(Self { id: DeviceId::unique(), target: self.target, options, memory, owners }))
+    }
+
     fn alloc(&self, bytes: u64) -> Result<u64, Error> {
         let out_of_memory = || Error::OutOfMemory { device: self.name(), bytes };
         let n = usize::try_from(bytes).map_err(|_| out_of_memory())?;

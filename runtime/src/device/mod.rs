@@ -75,6 +75,11 @@ pub trait Device: Any + Send + Sync {
         false
     }
 
+    /// A further device like this one, with memory of its own, if it is one that the host simulates: the other ranks of a group.
+    fn another(&self) -> Option<Arc<dyn Device>> {
+        None
+    }
+
     /// Reserves `bytes` of memory, aligned to 256; the content is undefined.
     ///
     /// # Errors

@@ -5,21 +5,24 @@ use lathe_dsl::ir::MAX_BUFFER_BYTES;
 use lathe_dsl::prelude::*;
 use lathe_runtime::DeviceBuffer;
 
-use super::{Inputs, MlaPost, Weights};
+use super::view::Checked;
+use super::{ArgsError, Exchange, Inputs, Lse, MlaPost, Seat, Step, View, Weights, bounded};
+use crate::mla::message::{check_step, health_words};
 use crate::mla::{HEADS, LATENTS, VALUES, uv};
 
 kernel_args! {
     /// Arguments of [`MlaPost`]. Tensors that are views are passed by address and strides, which count elements;
     /// [`MlaPost::host_args`] makes them of [`Tensors`] and checks them.
     pub struct MlaPostArgs(key: MlaPost) {
-        /// Address of the attention rows: `[tokens][12][512]`, or with splits `[splits][tokens][12][512]`, dense. An empty split's
-        /// must be finite.
+        /// Address of the attention rows of all ranks' heads: `[tokens][ranks · 12][512]`, or with splits
+        /// `[splits][tokens][12][512]`, dense. An empty split's must be finite.
         o: Scalar<u64>;
         /// From a token's rows to the next one's.
         o_sb: Scalar<u32>;
         /// From a head's row to the next one's.
         o_sh: Scalar<u32>;
-        /// Address of the log-sum-exp (natural log) of splits, `[splits][tokens][12]`, dense; 0 without splits.
+        /// Address of their log-sum-exp (natural log), `[tokens][ranks · 12]`, or with splits `[splits][tokens][12]`, dense; 0 of one
+        /// rank without splits.
         lse: Scalar<u64>;
         /// From a token's to the next one's.
         lse_sb: Scalar<u32>;
@@ -27,7 +30,7 @@ kernel_args! {
         lse_sh: Scalar<u32>;
         /// Rows of the KV cache that this rank holds, `[requests]`.
         seq_lens: In<i32>[u64::from(key.requests())] align 4;
-        /// First query token of each request, then their number, `[requests + 1]`.
+        /// First query token of each request, then the number of those that are no padding, `[requests + 1]`.
         qsl: In<i32>[u64::from(key.requests()) + 1] align 4;
         /// Address of W_UV, `[12][128][256]`: two e2m1 codes a byte, the first in the low half.
         w_v: Scalar<u64>;
@@ -47,6 +50,18 @@ kernel_args! {
         gate: In<bf16>[u64::from(key.tokens) * u64::from(uv::ROW)] align 16;
         /// Gated values, `[tokens][12 · 128]`.
         core: Out<bf16>[u64::from(key.tokens) * u64::from(uv::ROW)] align 16;
+        /// Addresses of all ranks' regions as this device sees them, `[ranks]`; none of one rank.
+        peers: In<u64>[if key.ranks > 1 { u64::from(key.ranks) } else { 0 }] align 8;
+        /// This rank.
+        rank: Scalar<u32>;
+        /// Slot of the step's tag, 0 to 255.
+        layer: Scalar<u32>;
+        /// Counts steps, `[1]`.
+        epoch: In<u32>[1] align 4;
+        /// Records of waits that gave up, `[ctas][8]`.
+        health: InOut<u32>[health_words(key.ctas())] align 4;
+        /// Not 0 after a wait gave up, `[1]`.
+        alarm: InOut<u32>[1] align 4;
     }
 }
 
@@ -77,16 +92,23 @@ impl<'k> MlaPostArgs<Dev<'k>> {
             k.assume(stride.rem_floor(16).eq(0));
         }
         k.assume(self.o_sb.le(largest_stride(key.tokens, 2)));
-        k.assume(self.o_sh.le(largest_stride(HEADS, 2)));
+        k.assume(self.o_sh.le(largest_stride(key.heads(), 2)));
         for (head, row) in [(self.wv_sh, self.wv_sn), (self.vs_sh, self.vs_sn), (self.vs_sh, self.vs_sk)] {
             k.assume(head.le(HEAD_BYTES));
             k.assume(row.le(ROW_BYTES));
         }
         let rows = key.splits * key.tokens * HEADS;
         let (o, lse) = if key.splits > 0 {
-            (k.make_buffer(self.o, rows * (LATENTS * 2)), k.make_buffer(self.lse, rows * 4))
+            let lse = k.make_buffer(self.lse, rows * 4);
+            (k.make_buffer(self.o, rows * (LATENTS * 2)), Lse::Splits(lse))
+        } else if key.ranks > 1 {
+            k.assume(self.lse_sb.le(largest_stride(key.tokens, 4)));
+            k.assume(self.lse_sh.le(largest_stride(key.heads(), 4)));
+            let step = Step { peers: self.peers, rank: self.rank, layer: self.layer, epoch: self.epoch };
+            let exchange = Exchange::new(k, key.messages(), step, bounded(k, key.wait_us, self.health, self.alarm));
+            (k.rsrc(self.o), Lse::Ranks { bits: k.rsrc(self.lse), strides: [self.lse_sb, self.lse_sh], exchange })
         } else {
-            (k.rsrc(self.o), k.make_buffer(self.lse, 0))
+            (k.rsrc(self.o), Lse::None)
         };
         let weights = Weights {
             codes: k.rsrc(self.w_v),
@@ -97,50 +119,28 @@ impl<'k> MlaPostArgs<Dev<'k>> {
             scale_row: self.vs_sn,
             scale_block: Some(self.vs_sk),
         };
-        Inputs { o, o_strides: [self.o_sb, self.o_sh], lse, weights, gate: self.gate }
-    }
-}
-
-/// A view of device memory: from element `first` of `buffer`, with so many elements from one index to the next along each of `N`
-/// dimensions.
-pub struct View<'a, T, const N: usize> {
-    /// What it is of.
-    pub buffer: &'a DeviceBuffer<T>,
-    /// Its first element.
-    pub first: u64,
-    /// Elements from one index to the next, outermost dimension first.
-    pub strides: [u64; N],
-}
-
-impl<T, const N: usize> Clone for View<'_, T, N> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T, const N: usize> Copy for View<'_, T, N> {}
-
-impl<'a, T, const N: usize> View<'a, T, N> {
-    /// All of a buffer that is dense in these extents; the first is not needed.
-    pub fn dense(buffer: &'a DeviceBuffer<T>, inner: [u64; N]) -> Self {
-        let mut strides = [1; N];
-        for i in (1..N).rev() {
-            strides[i - 1] = strides[i] * inner[i];
+        Inputs {
+            o,
+            o_strides: [self.o_sb, self.o_sh],
+            lse,
+            seq_lens: self.seq_lens,
+            qsl: self.qsl,
+            weights,
+            gate: self.gate,
         }
-        Self { buffer, first: 0, strides }
     }
 }
 
 /// What `mla_post` reads.
 #[derive(Clone, Copy)]
 pub struct Tensors<'a> {
-    /// Attention rows, `[tokens][12][512]`; with splits, split 0 of `[splits][tokens][12][512]`.
+    /// Attention rows, `[tokens][ranks · 12][512]`; with splits, split 0 of `[splits][tokens][12][512]`.
     pub o: View<'a, bf16, 3>,
-    /// Their log-sum-exp, `[tokens][12]`; with splits, split 0 of `[splits][tokens][12]`. Not read of one rank without splits.
+    /// Their log-sum-exp, `[tokens][ranks · 12]`; with splits, split 0 of `[splits][tokens][12]`. Not read of one rank without splits.
     pub lse: Option<View<'a, f32, 2>>,
     /// Rows of the KV cache that this rank holds, `[requests]`.
     pub seq_lens: &'a DeviceBuffer<i32>,
-    /// First query token of each request, then their number, `[requests + 1]`.
+    /// First query token of each request, then the number of those that are no padding, `[requests + 1]`.
     pub qsl: &'a DeviceBuffer<i32>,
     /// W_UV, `[12][128][256]`: two e2m1 codes a byte.
     pub w_v: View<'a, u8, 3>,
@@ -150,90 +150,10 @@ pub struct Tensors<'a> {
     pub gate: &'a DeviceBuffer<bf16>,
 }
 
-/// Tensors that `mla_post` does not take. Strides count elements.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ArgsError {
-    /// A row is not dense.
-    #[error("`{name}`: the last dimension has stride {stride}; rows must be dense")]
-    LastStride {
-        /// Of which tensor.
-        name: &'static str,
-        /// Its last stride.
-        stride: u64,
-    },
-    /// Rows do not begin at multiples of 16 bytes.
-    #[error("`{name}`: {what} is {bytes} bytes, which is no multiple of 16; rows must be aligned to 16 bytes")]
-    Misaligned {
-        /// Of which tensor.
-        name: &'static str,
-        /// The address, or a stride.
-        what: &'static str,
-        /// How many bytes it is.
-        bytes: u64,
-    },
-    /// Offsets within the tensor do not fit 32 bits.
-    #[error(
-        "`{name}`: the stride of dimension {dimension} is {stride}, more than {most}: byte offsets would pass 32 bits"
-    )]
-    TooFar {
-        /// Of which tensor.
-        name: &'static str,
-        /// Outermost is 0.
-        dimension: usize,
-        /// Its stride.
-        stride: u64,
-        /// What is allowed.
-        most: u64,
-    },
-    /// The buffer ends before the tensor does.
-    #[error("`{name}` ends at element {end} of a buffer of {len}")]
-    Short {
-        /// Which tensor.
-        name: &'static str,
-        /// Elements that the view needs.
-        end: u64,
-        /// Elements that there are.
-        len: u64,
-    },
-    /// Splits must lie dense.
-    #[error(
-        "`{name}`: the stride of dimension {dimension} is {stride}, with splits it must be {wanted}: splits are dense"
-    )]
-    NotDense {
-        /// Which tensor.
-        name: &'static str,
-        /// Outermost is 0.
-        dimension: usize,
-        /// Its stride.
-        stride: u64,
-        /// What it must be.
-        wanted: u64,
-    },
-    /// There is no log-sum-exp.
-    #[error("`lse` is missing; only one rank without splits has none")]
-    NoLse,
-    /// The memory is that of another device.
-    #[error("`{name}` lies on {device}, `core` on {other}")]
-    OtherDevice {
-        /// Which tensor.
-        name: &'static str,
-        /// Where it lies.
-        device: String,
-        /// Where it should.
-        other: String,
-    },
-    /// A tensor that is read is the one that is written.
-    #[error("`{name}` overlaps `core`, which the kernel writes")]
-    Overlap {
-        /// Which tensor.
-        name: &'static str,
-    },
-}
-
 impl MlaPost {
-    /// The arguments of a launch: `o` to `gate` of tensors, and `core`, `[tokens][12 · 128]`. The buffers must live until the
-    /// launch is done. Extents and devices of `seq_lens`, `qsl`, `gate` and `core` are for the launch to check.
+    /// The arguments of a launch of layer `layer`: `o` to `gate` of tensors, `core`, `[tokens][12 · 128]`, and the rest of the rank's
+    /// seat. The buffers of views must live until the launch is done. Extents and devices of `seq_lens`, `qsl`, `gate` and `core`
+    /// are for the launch to check.
     ///
     /// # Errors
     /// What of the tensors the kernel does not take.
@@ -241,16 +161,24 @@ impl MlaPost {
         &self,
         tensors: &Tensors<'a>,
         core: &'a DeviceBuffer<bf16>,
+        seat: &'a Seat,
+        layer: u32,
     ) -> Result<MlaPostArgs<Host<'a>>, ArgsError> {
+        check_step(self.ranks, seat.rank(), layer).map_err(ArgsError::Step)?;
+        seat.fits(self)?;
         let Tensors { o, lse, seq_lens, qsl, w_v, w_v_scale, gate } = *tensors;
         let tokens = u64::from(self.tokens);
         let (heads, latents, values) = (u64::from(HEADS), u64::from(LATENTS), u64::from(VALUES));
         let blocks = latents / u64::from(crate::mla::latents::BLOCK);
-        let needs_lse = self.splits > 0;
+        let needs_lse = self.splits > 0 || self.ranks > 1;
         let [lse_sb, lse_sh] = match lse {
             None if needs_lse => return Err(ArgsError::NoLse),
-            Some(lse) if needs_lse => {
+            Some(lse) if self.splits > 0 => {
                 Checked::new("lse", lse, core)?.dense_splits([heads, 1], self.splits, self.tokens)?
+            }
+            Some(lse) if needs_lse => {
+                let most = [largest_stride(self.tokens, 4), largest_stride(self.heads(), 4)];
+                Checked::new("lse", lse, core)?.strides([tokens, u64::from(self.heads())], most)?
             }
             _ => [0; 2],
         };
@@ -259,8 +187,8 @@ impl MlaPost {
             let [o_sb, o_sh, _] = rows.dense_splits([heads * latents, latents, 1], self.splits, self.tokens)?;
             [o_sb, o_sh]
         } else {
-            let most = [largest_stride(self.tokens, 2), largest_stride(HEADS, 2), 1];
-            let [o_sb, o_sh, _] = rows.strides([tokens, heads, latents], most)?;
+            let most = [largest_stride(self.tokens, 2), largest_stride(self.heads(), 2), 1];
+            let [o_sb, o_sh, _] = rows.strides([tokens, u64::from(self.heads()), latents], most)?;
             [o_sb, o_sh]
         };
         let codes = Checked::new("w_v", w_v, core)?.dense_rows()?.aligned()?;
@@ -285,90 +213,13 @@ impl MlaPost {
             vs_sk,
             gate: gate.arg(),
             core: core.arg(),
+            peers: seat.peers(),
+            rank: seat.rank(),
+            layer,
+            epoch: seat.epoch(),
+            health: seat.health().health(),
+            alarm: seat.health().alarm(),
         })
-    }
-}
-
-impl<T, const N: usize> View<'_, T, N> {
-    fn address(&self) -> u64 {
-        self.buffer.address() + self.first * size_of::<T>() as u64
-    }
-}
-
-/// A view that is being checked.
-struct Checked<'a, T, const N: usize> {
-    name: &'static str,
-    view: View<'a, T, N>,
-}
-
-impl<'a, T, const N: usize> Checked<'a, T, N> {
-    /// It must lie on the device of `core`, and elsewhere.
-    fn new(name: &'static str, view: View<'a, T, N>, core: &DeviceBuffer<bf16>) -> Result<Self, ArgsError> {
-        let (device, other) = (view.buffer.device(), core.device());
-        if device.id() != other.id() {
-            return Err(ArgsError::OtherDevice { name, device: device.name(), other: other.name() });
-        }
-        if view.buffer.address() == core.address() && !core.is_empty() {
-            return Err(ArgsError::Overlap { name });
-        }
-        Ok(Self { name, view })
-    }
-
-    fn dense_rows(self) -> Result<Self, ArgsError> {
-        match self.view.strides[N - 1] {
-            1 => Ok(self),
-            stride => Err(ArgsError::LastStride { name: self.name, stride }),
-        }
-    }
-
-    /// Its rows must begin at multiples of 16 bytes.
-    fn aligned(self) -> Result<Self, ArgsError> {
-        const NAMES: [&str; 3] =
-            ["the stride of dimension 0", "the stride of dimension 1", "the stride of dimension 2"];
-        let strides = self.view.strides[..N - 1].iter().map(|stride| stride.saturating_mul(size_of::<T>() as u64));
-        let all = std::iter::once(("the address", self.view.address())).chain(NAMES.into_iter().zip(strides));
-        for (what, bytes) in all {
-            if !bytes.is_multiple_of(16) {
-                return Err(ArgsError::Misaligned { name: self.name, what, bytes });
-            }
-        }
-        Ok(self)
-    }
-
-    /// Its strides, of which none may be larger than `most`; its buffer must hold such extents.
-    fn strides(&self, extents: [u64; N], most: [u32; N]) -> Result<[u32; N], ArgsError> {
-        let name = self.name;
-        let mut strides = [0; N];
-        let mut last = self.view.first;
-        for (dimension, (stride, extent)) in self.view.strides.into_iter().zip(extents).enumerate() {
-            let most = u64::from(most[dimension]);
-            if stride > most {
-                return Err(ArgsError::TooFar { name, dimension, stride, most });
-            }
-            strides[dimension] = stride as u32;
-            last += stride * extent.saturating_sub(1);
-        }
-        let len = self.view.buffer.len() as u64;
-        if last >= len && extents.iter().all(|n| *n > 0) {
-            return Err(ArgsError::Short { name, end: last + 1, len });
-        }
-        Ok(strides)
-    }
-
-    /// Its strides, which must be `wanted`: split after split lies dense behind it.
-    fn dense_splits(&self, wanted: [u64; N], splits: u32, tokens: u32) -> Result<[u32; N], ArgsError> {
-        let name = self.name;
-        for (dimension, (stride, wanted)) in self.view.strides.into_iter().zip(wanted).enumerate() {
-            if stride != wanted {
-                return Err(ArgsError::NotDense { name, dimension, stride, wanted });
-            }
-        }
-        let (end, len) =
-            (self.view.first + u64::from(splits) * u64::from(tokens) * wanted[0], self.view.buffer.len() as u64);
-        if end > len {
-            return Err(ArgsError::Short { name, end, len });
-        }
-        Ok(wanted.map(|stride| stride as u32))
     }
 }
 
@@ -392,11 +243,12 @@ mod tests {
         ints: DeviceBuffer<i32>,
         gate: DeviceBuffer<bf16>,
         core: DeviceBuffer<bf16>,
+        seat: Seat,
     }
 
     impl Batch {
         fn new(tokens: u32, splits: u32) -> Self {
-            let key = MlaPost { ranks: 1, tokens, q: tokens.max(1), splits, ctas: 0 };
+            let key = MlaPost { ranks: 1, tokens, q: tokens.max(1), splits, ctas: 0, wait_us: 0 };
             let device = Engine::open("cpu", None).unwrap().device;
             let rows = (splits.max(1) * tokens * HEADS) as usize;
             Self {
@@ -408,6 +260,7 @@ mod tests {
                 ints: DeviceBuffer::from_slice(&device, &[0, 1]).unwrap(),
                 gate: DeviceBuffer::from_slice(&device, &vec![bf16::ONE; (tokens * uv::ROW) as usize]).unwrap(),
                 core: DeviceBuffer::from_slice(&device, &vec![bf16::NAN; (tokens * uv::ROW) as usize]).unwrap(),
+                seat: Seat::alone(&device, key.ctas()).unwrap(),
                 device,
             }
         }
@@ -428,7 +281,7 @@ mod tests {
         fn refused(&self, spoil: impl FnOnce(&mut Tensors<'_>), wanted: &str) {
             let mut tensors = self.tensors();
             spoil(&mut tensors);
-            let error = self.key.host_args(&tensors, &self.core).map(drop).expect_err(wanted);
+            let error = self.key.host_args(&tensors, &self.core, &self.seat, 3).map(drop).expect_err(wanted);
             assert_eq!(error.to_string(), wanted);
         }
     }
@@ -439,7 +292,7 @@ mod tests {
         let Tensors { o, lse, w_v, w_v_scale, .. } = batch.tensors();
         assert_eq!((o.strides, lse.unwrap().strides), ([6144, 512, 1], [12, 1]));
         assert_eq!((w_v.strides, w_v_scale.strides), ([32768, 256, 1], [2048, 16, 1]));
-        assert!(batch.key.host_args(&batch.tensors(), &batch.core).is_ok());
+        assert!(batch.key.host_args(&batch.tensors(), &batch.core, &batch.seat, 3).is_ok());
     }
 
     #[test]
@@ -502,7 +355,7 @@ mod tests {
         batch.refused(|t| t.lse = None, "`lse` is missing; only one rank without splits has none");
         let whole = Batch::new(2, 0);
         let tensors = Tensors { lse: None, ..whole.tensors() };
-        assert_eq!(whole.key.host_args(&tensors, &whole.core).unwrap().lse, 0);
+        assert_eq!(whole.key.host_args(&tensors, &whole.core, &whole.seat, 3).unwrap().lse, 0);
     }
 
     #[test]
@@ -510,11 +363,11 @@ mod tests {
         let (batch, other) = (Batch::new(2, 0), Batch::new(2, 0));
         let mut tensors = batch.tensors();
         tensors.w_v = other.tensors().w_v;
-        let error = batch.key.host_args(&tensors, &batch.core).map(drop).unwrap_err();
-        assert_eq!(error.to_string(), "`w_v` lies on cpu, `core` on cpu");
+        let error = batch.key.host_args(&tensors, &batch.core, &batch.seat, 3).map(drop).unwrap_err();
+        assert_eq!(error.to_string(), "`w_v` lies on cpu:gfx950, `core` on cpu:gfx950");
         let written = DeviceBuffer::from_slice(&batch.device, &vec![bf16::ZERO; 2 * 12 * 512]).unwrap();
         let tensors = Tensors { o: View { buffer: &written, ..batch.tensors().o }, ..batch.tensors() };
-        let error = batch.key.host_args(&tensors, &written).map(drop).unwrap_err();
+        let error = batch.key.host_args(&tensors, &written, &batch.seat, 3).map(drop).unwrap_err();
         assert_eq!(error.to_string(), "`o` overlaps `core`, which the kernel writes");
     }
 
@@ -539,9 +392,46 @@ mod tests {
             w_v_scale: View { buffer: &scales, ..batch.tensors().w_v_scale },
             gate: &gate,
         };
+        let seat = Seat::alone(&engine.device, 0).unwrap();
         let compiled = engine.jit.get(&batch.key, engine.device.target()).unwrap();
         assert_eq!(compiled.kernel().launch.blocks(), 0);
-        let args = batch.key.host_args(&tensors, &core).unwrap();
+        let args = batch.key.host_args(&tensors, &core, &seat, 3).unwrap();
         compiled.launch::<MlaPost>(&*engine.device, &args).unwrap();
+    }
+
+    #[test]
+    fn a_seat_must_be_one_of_the_kernel_s() {
+        let batch = Batch::new(2, 0);
+        let refused = |key: MlaPost, seat: &Seat, layer: u32, wanted: &str| {
+            let error = key.host_args(&batch.tensors(), &batch.core, seat, layer).map(drop).expect_err(wanted);
+            assert_eq!(error.to_string(), wanted);
+        };
+        refused(batch.key, &batch.seat, 256, "layer 256; allowed are 0 to 255");
+        let two = MlaPost { ranks: 2, ..batch.key };
+        refused(two, &batch.seat, 0, "0 regions in the table of peers; the kernel is for 2 ranks");
+        let small = batch.device.peer_region(two.messages().region_bytes() - 8).unwrap();
+        let whole = batch.device.peer_region(two.messages().region_bytes()).unwrap();
+        let seat = |rank, regions: &[_], workgroups| {
+            let table = lathe_runtime::device::PeerTable::new(&batch.device, regions).unwrap();
+            Seat::new(&batch.device, rank, table, workgroups).unwrap()
+        };
+        let regions = [whole.clone(), small];
+        let said = "the region of rank 1 has 99832 bytes; the kernel's messages take 99840";
+        refused(two, &seat(0, &regions, two.ctas()), 0, said);
+        let regions = [whole.clone(), whole];
+        refused(two, &seat(2, &regions, two.ctas()), 0, "rank 2 of 2 ranks; allowed are 0 to 1");
+        refused(two, &seat(1, &regions, 5), 0, "health records of 5 workgroups; the kernel has 24");
+        refused(
+            batch.key,
+            &seat(0, &regions, batch.key.ctas()),
+            0,
+            "2 regions in the table of peers; the kernel is for 1 ranks",
+        );
+        let ok = seat(1, &regions, two.ctas());
+        let no_lse = Tensors { lse: None, ..batch.tensors() };
+        assert_eq!(two.host_args(&no_lse, &batch.core, &ok, 0).map(drop), Err(ArgsError::NoLse));
+        // The rows are those of one rank's heads.
+        let error = two.host_args(&batch.tensors(), &batch.core, &ok, 0).map(drop).unwrap_err();
+        assert_eq!(error.to_string(), "`lse` ends at element 36 of a buffer of 24");
     }
 }

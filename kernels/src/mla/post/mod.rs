@@ -2,25 +2,44 @@
 //! values: what [`combine`](super::combine), [`splits`](super::splits) and [`uv`](super::uv) do, the latents between them in LDS alone.
 //!
 //! ```text
+//! ranks             every rank pushes its partial rows and LSE    to the ranks whose heads they are of
+//!                   latents = combine_ranks(rows, LSE)            of all ranks, each waited for
 //! rank 1            latents = o                                   one rank holds the whole cache
 //! rank 1, splits    latents = combine_splits(o, lse)              its attention left one partial row a split
-//! then for both     core    = bf16(f32(bf16(W_UV · mxfp4(latents))) · gate)
+//! then              core    = bf16(f32(bf16(W_UV · mxfp4(latents))) · gate)
 //! ```
+//!
+//! With ranks every rank launches the kernel for its own heads; the launches wait for each other, so all their workgroups must be
+//! resident at once.
 //!
 //! A workgroup takes tasks: a head and a few tokens. The loads of W_UV and the gates are under way while the latents are combined.
 //! The stages are functions of [`Post`], so that a kernel with more to do can have them in its own launch; [`Hooks`] say what goes
 //! between.
 
 mod args;
+mod error;
+mod seat;
+mod view;
+
+use std::sync::Arc;
 
 use lathe_dsl::builder::Writable;
 use lathe_dsl::ir::MAX_BUFFER_BYTES;
 use lathe_dsl::prelude::*;
+use lathe_runtime::Error;
+use lathe_runtime::device::Stream;
+use lathe_runtime::jit::Compiled;
 
-pub use args::{ArgsError, MlaPostArgs, Tensors, View};
+pub use args::{MlaPostArgs, Tensors};
+pub use error::ArgsError;
+pub use seat::Seat;
+pub use view::View;
 
 use super::combine::own_words;
 use super::latents::QuantisedLatents;
+use super::message::{Exchange, Messages, Step, bounded};
+use super::push::StagePush;
+use super::ranks::Received;
 use super::splits::{SplitShape, StageSplits, check_splits};
 use super::uv::{Loads, StageUv, Weights};
 use super::{CTAS, HEADS, THREADS, Workers, ctok, tasks, uv};
@@ -29,7 +48,7 @@ build_key! {
     /// From partial attention rows of `tokens` query tokens to gated values.
     pub struct MlaPost {
         /// Ranks whose partial results are combined.
-        ranks: u32 = 1, one_of(1);
+        ranks: u32 = 8, one_of(1, 2, 4, 8);
         /// Query tokens; none of them, no launch.
         tokens: u32 = 8, range(0, MAX_TOKENS);
         /// Query tokens of a request.
@@ -38,6 +57,8 @@ build_key! {
         splits: u32 = 0, range(0, MAX_TOKENS);
         /// Workgroups of the launch; 0 stands for as many as have work, at most 256.
         ctas: u32 = 0, range(0, CTAS);
+        /// Microseconds after which a wait for another rank gives up; 0: never.
+        wait_us: u32 = 0, range(0, u32::MAX);
     }
 }
 
@@ -63,11 +84,24 @@ impl MlaPost {
 
     /// Workgroups of the launch.
     pub fn ctas(&self) -> u32 {
+        let tasks = tasks(self.tokens, self.tokens_a_task().max(1));
+        // A row to be pushed is a wave's work, and goes on its way soonest if the wave has a workgroup to itself.
+        let rows = if self.ranks > 1 { self.tokens.saturating_mul(HEADS) } else { 0 };
         match (self.tokens, self.ctas) {
             (0, _) => 0,
-            (_, 0) => tasks(self.tokens, self.tokens_a_task().max(1)).min(CTAS),
+            (_, 0) => tasks.max(rows).min(CTAS),
             (_, ctas) => ctas,
         }
+    }
+
+    /// Heads whose attention this rank has: those of all ranks.
+    pub fn heads(&self) -> u32 {
+        self.ranks * HEADS
+    }
+
+    /// The shape of what ranks send each other.
+    pub fn messages(&self) -> Messages {
+        Messages { ranks: self.ranks, tokens: self.tokens }
     }
 }
 
@@ -76,9 +110,15 @@ impl Kernel for MlaPost {
     type Args = MlaPostArgs;
 
     fn check(&self) -> Result<(), String> {
-        let Self { tokens, q, splits, .. } = *self;
+        let Self { ranks, tokens, q, splits, .. } = *self;
         if !tokens.is_multiple_of(q) {
             return Err(format!("tokens must be a multiple of q: {tokens} tokens are no whole number of requests"));
+        }
+        if ranks > 1 && splits > 0 {
+            return Err(format!("splits are of a rank that is alone, not of {ranks} ranks"));
+        }
+        if ranks > 1 {
+            self.messages().check()?;
         }
         if splits > 0 && tokens > 0 { check_splits(splits, tokens, q) } else { Ok(()) }
     }
@@ -93,8 +133,26 @@ impl Kernel for MlaPost {
         }
         let inputs = args.inputs(k, self);
         let post = Post::new(k, *self, inputs, args.core, Hooks::default());
+        post.stage_push(Workers::all(k));
         post.combine_tasks(Workers::all(k), |_| {});
     }
+}
+
+/// Gives a launch of `key`'s kernel to `stream`. That of another rank is to be given, too, without waiting for this one:
+/// [`Group`](lathe_runtime::device::Group) does that for the ranks of one process.
+///
+/// # Errors
+/// [`Error::NotCoResident`] if not all workgroups are resident at once, which ranks rely on; as [`Compiled::launch_on`].
+pub fn mla_post(
+    key: &MlaPost,
+    compiled: &Arc<Compiled>,
+    stream: &Stream,
+    args: &MlaPostArgs<Host<'_>>,
+) -> Result<(), Error> {
+    if key.ranks > 1 {
+        stream.device().co_resident(compiled, u64::from(key.ctas()))?;
+    }
+    compiled.launch_on::<MlaPost>(stream, args)
 }
 
 /// What the stages read, as a kernel sees it: [`MlaPostArgs::inputs`] makes it of a kernel's own arguments.
@@ -103,12 +161,33 @@ pub struct Inputs<'k> {
     pub o: Buffer<'k, bf16, InOut>,
     /// Without splits: elements from a token's rows to the next one's, and from a head's.
     pub o_strides: [V<'k, u32>; 2],
-    /// With splits, their log-sum-exp, `[splits][tokens][12]`.
-    pub lse: Buffer<'k, f32, InOut>,
+    /// The log-sum-exp of splits or of a rank's rows.
+    pub lse: Lse<'k>,
+    /// Rows of the KV cache of each request.
+    pub seq_lens: Buffer<'k, i32, In>,
+    /// First query token of each request, then the number of those that are no padding.
+    pub qsl: Buffer<'k, i32, In>,
     /// W_UV.
     pub weights: Weights<'k, InOut>,
     /// Gates, `[tokens][12 · 128]`.
     pub gate: Buffer<'k, bf16, In>,
+}
+
+/// Log-sum-exp of partial rows.
+pub enum Lse<'k> {
+    /// There are no partial rows.
+    None,
+    /// Of splits, `[splits][tokens][12]`.
+    Splits(Buffer<'k, f32, InOut>),
+    /// Of a rank's rows.
+    Ranks {
+        /// As bits.
+        bits: Buffer<'k, u32, InOut>,
+        /// Elements from a token's to the next one's, and from a head's.
+        strides: [V<'k, u32>; 2],
+        /// The step's messages.
+        exchange: Exchange<'k>,
+    },
 }
 
 /// What a kernel that has the stages in its own launch puts between them.
@@ -137,9 +216,21 @@ pub struct Post<'h, 'k, C> {
     o: Buffer<'k, bf16, InOut>,
     o_strides: [V<'k, u32>; 2],
     latents: QuantisedLatents<'k>,
-    splits: Option<StageSplits<'k, InOut>>,
+    source: Source<'k>,
     uv: StageUv<'k, InOut, C>,
     ready: Option<Ready<'h, 'k>>,
+}
+
+/// Where latents come from.
+enum Source<'k> {
+    /// They are there.
+    Whole,
+    Splits(Box<StageSplits<'k, InOut>>),
+    Ranks {
+        exchange: Exchange<'k>,
+        push: StagePush<'k, InOut, In>,
+        received: Received<'k>,
+    },
 }
 
 impl<'h, 'k, C: Writable> Post<'h, 'k, C> {
@@ -152,7 +243,7 @@ impl<'h, 'k, C: Writable> Post<'h, 'k, C> {
         core: Buffer<'k, bf16, C>,
         hooks: Hooks<'h, 'k>,
     ) -> Self {
-        let Inputs { o, o_strides, lse, weights, gate } = inputs;
+        let Inputs { o, o_strides, lse, seq_lens, qsl, weights, gate } = inputs;
         let MlaPost { tokens, q, .. } = key;
         let tc = key.tokens_a_task();
         let shape = SplitShape { tokens, q, per: key.per_request(), tc };
@@ -160,8 +251,23 @@ impl<'h, 'k, C: Writable> Post<'h, 'k, C> {
         let uv = StageUv { k, tokens, latents, weights, gate, core, cache: hooks.core_cache };
         // What this launch makes is looked for where its maker left it.
         let cache = if hooks.ready.is_some() { Cache::DEV } else { Cache::OWN };
-        let splits = (key.splits > 0).then(|| StageSplits::new(k, shape, o, lse, cache));
-        Self { k, key, o, o_strides, latents, splits, uv, ready: hooks.ready }
+        let source = match lse {
+            Lse::None => Source::Whole,
+            Lse::Splits(lse) => Source::Splits(Box::new(StageSplits::new(k, shape, o, lse, cache))),
+            Lse::Ranks { bits, strides, exchange } => {
+                let push = StagePush { o, o_strides, lse: bits, lse_strides: strides, seq_lens, qsl, q };
+                let received = Received::new(&exchange);
+                Source::Ranks { exchange, push, received }
+            }
+        };
+        Self { k, key, o, o_strides, latents, source, uv, ready: hooks.ready }
+    }
+
+    /// Sends this rank's rows to the ranks whose heads they are of; waits for nobody. Nothing to do for a rank that is alone.
+    pub fn stage_push(&self, workers: Workers<'k>) {
+        if let Source::Ranks { exchange, push, .. } = &self.source {
+            push.all(self.k, exchange, workers.index, workers.ctas);
+        }
     }
 
     /// All tasks, spread over `workers`: combined latents, then values. `done` gets a task's number when its rows of `core` are
@@ -182,11 +288,19 @@ impl<'h, 'k, C: Writable> Post<'h, 'k, C> {
 
     /// Leaves a task's latents in LDS. Ends with a barrier.
     pub fn stage_combine(&self, head: V<'k, u32>, first_token: V<'k, u32>) {
-        match &self.splits {
-            Some(stage) => self.combine_splits(stage, head, first_token),
-            None => self.copy(head, first_token),
+        match &self.source {
+            Source::Whole => self.copy(head, first_token),
+            Source::Splits(stage) => self.combine_splits(stage, head, first_token),
+            Source::Ranks { received, .. } => self.combine_ranks(received, head, first_token),
         }
         self.k.barrier();
+    }
+
+    fn combine_ranks(&self, received: &Received<'k>, head: V<'k, u32>, first_token: V<'k, u32>) {
+        let (row, word) = own_words(self.k);
+        let token = (first_token + row).minimum(self.key.tokens - 1);
+        let words = received.combine(self.k, head, token, word);
+        self.latents.put(self.k, row, word, words);
     }
 
     fn combine_splits(&self, stage: &StageSplits<'k, InOut>, head: V<'k, u32>, first_token: V<'k, u32>) {
@@ -231,7 +345,7 @@ mod tests {
     use super::*;
 
     const fn key(tokens: u32, q: u32, splits: u32) -> MlaPost {
-        MlaPost { ranks: 1, tokens, q, splits, ctas: 0 }
+        MlaPost { ranks: 1, tokens, q, splits, ctas: 0, wait_us: 0 }
     }
 
     #[test]
@@ -244,6 +358,8 @@ mod tests {
             (key(1024, 512, 1024), "with 1024 tokens, splits must be at most 341"),
             (MlaPost { ctas: 257, ..key(8, 8, 0) }, "ctas=257"),
             (MlaPost { ranks: 3, ..key(8, 8, 0) }, "ranks=3"),
+            (MlaPost { ranks: 2, ..key(8, 8, 2) }, "splits are of a rank that is alone, not of 2 ranks"),
+            (MlaPost { ranks: 8, ..key(50_000, 1, 0) }, "with 8 ranks, tokens must be at most 43018"),
         ] {
             let error = trace(&key, Target::GFX950).unwrap_err().to_string();
             assert!(error.contains(words), "{error}");
@@ -258,24 +374,34 @@ mod tests {
         assert_eq!(ctas(key(8, 8, 128)), (1, 96));
         assert_eq!(ctas(key(64, 64, 64)), (4, 192));
         assert_eq!(ctas(key(128, 1, 0)), (4, 256));
+        assert_eq!(ctas(MlaPost { ranks: 8, ..key(8, 8, 0) }), (4, 96));
+        assert_eq!(ctas(MlaPost { ranks: 2, ..key(64, 8, 0) }), (4, 256));
         // Fewer workgroups, larger tasks.
         assert_eq!(ctas(MlaPost { ctas: 50, ..key(8, 8, 128) }), (2, 50));
         assert_eq!(ctas(MlaPost { ctas: 5, ..key(8, 8, 128) }), (4, 5));
     }
 
     #[test]
-    fn every_access_but_those_of_splits_is_provably_in_bounds_and_aligned() {
+    fn what_is_not_masked_is_provably_in_bounds_and_aligned() {
         use lathe_dsl::facts::Facts;
         use lathe_dsl::ir::Op;
-        for key in [key(1, 1, 0), key(8, 8, 0), key(5, 1, 0), key(MAX_TOKENS / 64, 1, 0), key(8, 8, 128)] {
+        for key in [
+            key(1, 1, 0),
+            key(8, 8, 0),
+            key(5, 1, 0),
+            key(MAX_TOKENS / 64, 1, 0),
+            key(8, 8, 128),
+            MlaPost { ranks: 2, ..key(5, 1, 0) },
+            MlaPost { ranks: 8, ..key(8, 8, 0) },
+        ] {
             let kernel = trace(&key, Target::GFX950).unwrap();
             let facts = Facts::of(&kernel);
             kernel.walk(&mut |inst| {
                 let (buffer, offset, unit, data) = match inst.op {
-                    Op::BufferLoad { buffer, offset, unit, scalar: None, .. } => {
+                    Op::BufferLoad { buffer, offset, unit, scalar: None, mask: None, .. } => {
                         (buffer, offset, unit, inst.results[0])
                     }
-                    Op::BufferStore { value, buffer, offset, unit, .. } => (buffer, offset, unit, value),
+                    Op::BufferStore { value, buffer, offset, unit, mask: None, .. } => (buffer, offset, unit, value),
                     _ => return,
                 };
                 let (at, data) = (kernel.location(inst.number), kernel.ty(data));

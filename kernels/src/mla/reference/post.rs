@@ -8,16 +8,16 @@ use super::splits::combine_splits_in_tasks;
 use super::uv::uv;
 use crate::gemm::reference::Mxfp4;
 
-/// The combined latents, `[tokens][12][512]`. Without splits `partial` is `[tokens][12][512]` and `lse` is not read; with splits they
-/// are `[splits][tokens][12][512]` and `[splits][tokens][12]`.
+/// The combined latents of one rank's heads, `[tokens][12][512]`. `partial` is `[ranks][tokens][12][512]` and `lse`
+/// `[ranks][tokens][12]`, read of more than one; with splits, these stand in the place of ranks.
 ///
 /// # Panics
 ///
 /// Where a slice is shorter or longer than these shapes say.
 pub fn combined(key: &MlaPost, partial: &[bf16], lse: &[f32]) -> Vec<bf16> {
-    let MlaPost { tokens, q, splits, .. } = *key;
+    let MlaPost { ranks, tokens, q, splits, .. } = *key;
     if splits == 0 {
-        return super::combine(1, tokens as usize, partial, lse);
+        return super::combine(ranks as usize, tokens as usize, partial, lse);
     }
     combine_splits_in_tasks(&MlaCombineSplits { splits, tokens, q }, key.tokens_a_task(), partial, lse)
 }

@@ -1,14 +1,16 @@
-//! Runs `mla_post` on real attention and checks what comes out.
+//! Runs `mla_post` on real attention and checks what comes out: of ranks a launch each, on devices of their own where there are.
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use fastrand::Rng;
 use half::bf16;
 use lathe_dsl::kernel;
-use lathe_runtime::device::Device;
+use lathe_runtime::device::{Device, Group, PeerTable};
 use lathe_runtime::jit::Compiled;
 use lathe_runtime::{DeviceBuffer, Engine};
-use std::sync::Arc;
 
-use super::super::post::{MlaPost, Tensors, View};
+use super::super::post::{MlaPost, Seat, Tensors, View};
 use super::super::problem::Problem;
 use super::super::reference::post::combined;
 use super::super::reference::uv::{Around, Bounds, bounds, rounding, uv};
@@ -19,17 +21,19 @@ use super::super::{HEADS, LATENTS, VALUES};
 use super::uv::{checks, random_gate};
 use super::{HOST_BYTES, POISON, Run};
 use crate::gemm::reference::Mxfp4;
-use crate::registry::{Outcome, RunError};
+use crate::registry::{Check, Outcome, RunError};
 
 impl MlaPost {
-    /// Host memory that a run takes: of every latent the rows of the attention, here, among all splits and on the device, the f64
-    /// attention, its bounds and the reference; of every value its gate, result, reference and bounds.
+    /// Host memory that a run takes: of every latent the rows of the attention, here and among all that its rank has, on the device
+    /// and in the regions, the f64 attention, its bounds and the reference; of every value its gate, result, reference and bounds.
     fn host_bytes(&self) -> u64 {
-        let shards = u64::from(self.per_request().max(1));
-        let rows = u64::from(self.splits.max(1));
-        let of_latent = 2 * shards + 2 * 2 * rows + 4 * 8 + 2 * 2;
+        let ranks = u64::from(self.ranks);
+        let shards = u64::from(self.per_request()).max(ranks);
+        let rows = u64::from(self.splits).max(ranks);
+        let regions = if ranks > 1 { ranks * self.messages().region_bytes() } else { 0 };
+        let of_latent = 2 * 2 * shards + 2 * 2 * rows + 4 * 8 + 2 * 2;
         let of_value = 5 * 2 + size_of::<Bounds>() as u64;
-        u64::from(self.tokens) * (u64::from(HEADS * LATENTS) * of_latent + u64::from(ROW) * of_value)
+        ranks * u64::from(self.tokens) * (u64::from(HEADS * LATENTS) * of_latent + u64::from(ROW) * of_value) + regions
     }
 }
 
@@ -48,67 +52,224 @@ impl Run for MlaPost {
     }
 
     fn run(&self, engine: &Engine, compiled: &Compiled, seed: u64) -> Result<Outcome, RunError> {
-        let tokens = self.tokens as usize;
-        let shards = self.per_request().max(1) as usize;
-        let mut problem = Problem::new(shards, tokens, seed);
-        let (rows, all_lse) = if self.splits > 0 {
-            problem.clear_empty_shards();
-            MlaCombineSplits { splits: self.splits, tokens: self.tokens, q: self.q }.among_all(&problem)
-        } else {
-            (problem.partial.clone(), problem.lse.clone())
-        };
+        // The same one, for a group to hold.
+        let shared = engine.jit.get(self, engine.device.target())?;
         let mut rng = Rng::with_seed(seed);
-        let w_v = Mxfp4::random(&mut rng, ROW, LATENTS);
-        let gate: Vec<bf16> = (0..tokens * ROW as usize).map(|_| random_gate(&mut rng)).collect();
-
-        let device = &engine.device;
         // Tensors are views, every other seed of dense memory, else with other tensors between their rows.
         let spread = seed % 2 == 1;
-        let o = if spread && self.splits == 0 {
-            Spread::new(device, &rows, [tokens, HEADS as usize, LATENTS as usize], [0, 1, 2], 64, POISON)?
-        } else {
-            Spread::dense(device, &rows, [tokens, HEADS as usize, LATENTS as usize])?
+        let problem = Problem::with_heads(self.heads() as usize, self.shards(), self.tokens as usize, seed);
+        let mut ranks =
+            (0..self.ranks).map(|rank| Rank::new(self, &problem, &mut rng, rank, spread)).collect::<Vec<_>>();
+        let devices: Vec<Arc<dyn Device>> = (0..self.ranks)
+            .map(|rank| if rank == 0 { None } else { engine.device.another() }.unwrap_or_else(|| engine.device.clone()))
+            .collect();
+        let sent = ranks.iter().zip(&devices).map(|(r, d)| r.send(d, self)).collect::<Result<Vec<_>, _>>()?;
+        let seats = self.seats(&devices)?;
+
+        let (mut findings, mut time) = (vec![], Duration::ZERO);
+        // Two steps in a row, now and then those at which the tags or the count begin anew.
+        let first = match rng.u32(0..3) {
+            0 => rng.u32(..),
+            1 => u32::MAX,
+            _ => (rng.u32(1..1000) << 22) - 1,
         };
+        let layer = rng.u32(0..256);
+        let steps = if self.ranks > 1 { 2 } else { 1 };
+        for epoch in (0..steps).map(|step| first.wrapping_add(step)) {
+            let mut args = vec![];
+            for (sent, seat) in sent.iter().zip(&seats) {
+                sent.clear()?;
+                seat.begin(epoch)?;
+                args.push(self.host_args(&sent.tensors(), &sent.core, seat, layer)?);
+            }
+            let reports = if self.ranks > 1 {
+                let mut group = Group::new();
+                for (args, device) in args.iter().zip(&devices) {
+                    let rank = group.rank(device);
+                    group.launch::<Self>(rank, &shared, args)?;
+                }
+                group.run()?.into_iter().flatten().collect()
+            } else {
+                vec![compiled.launch::<Self>(&*devices[0], &args[0])?]
+            };
+            time = reports.iter().map(|report| report.time).max().unwrap_or_default();
+            findings.extend(reports.into_iter().flat_map(|report| report.findings));
+            for ((rank, sent), seat) in ranks.iter_mut().zip(&sent).zip(&seats) {
+                seat.check()?;
+                rank.got.extend(sent.core.to_vec()?);
+            }
+        }
+        let mut worst: Option<[Check; 2]> = None;
+        for rank in &ranks {
+            let checks = rank.checks(self, engine.device.approximates());
+            worst = Some(match worst {
+                None => checks,
+                Some(worst) => std::array::from_fn(|i| worse(&worst[i], &checks[i])),
+            });
+        }
+        Ok(Outcome { checks: worst.into_iter().flatten().collect(), findings, time })
+    }
+}
+
+/// Of the same check of two ranks, the one that went worse.
+fn worse(a: &Check, b: &Check) -> Check {
+    let later = a.ok && (!b.ok || b.max_abs_error > a.max_abs_error);
+    if later { b.clone() } else { a.clone() }
+}
+
+impl MlaPost {
+    /// Parts of a token's KV cache.
+    fn shards(&self) -> usize {
+        self.per_request().max(self.ranks) as usize
+    }
+
+    /// A place for every rank, with regions that all reach.
+    fn seats(&self, devices: &[Arc<dyn Device>]) -> Result<Vec<Seat>, RunError> {
+        if let [device] = devices {
+            return Ok(vec![Seat::alone(device, self.ctas())?]);
+        }
+        let regions = devices
+            .iter()
+            .map(|device| device.peer_region(self.messages().region_bytes()))
+            .collect::<Result<Vec<_>, _>>()?;
+        let seat = |(device, rank)| Seat::new(device, rank, PeerTable::new(device, &regions)?, self.ctas());
+        Ok(devices.iter().zip(0..).map(seat).collect::<Result<_, _>>()?)
+    }
+}
+
+/// A rank's part of the problem.
+struct Rank {
+    /// What it combines: its heads, all shards.
+    own: Problem,
+    /// What it holds: all heads of its shard, or all splits of its heads.
+    rows: Vec<bf16>,
+    lse: Vec<f32>,
+    seq_lens: Vec<i32>,
+    qsl: Vec<i32>,
+    w_v: Mxfp4,
+    gate: Vec<bf16>,
+    spread: bool,
+    /// What came out, step by step.
+    got: Vec<bf16>,
+}
+
+impl Rank {
+    fn new(key: &MlaPost, problem: &Problem, rng: &mut Rng, rank: u32, spread: bool) -> Self {
+        let tokens = key.tokens as usize;
+        let mut own = problem.of_heads((rank * HEADS) as usize);
+        let mut qsl: Vec<i32> = (0..=key.requests()).map(|r| (r * key.q) as i32).collect();
+        let mut seq_lens = vec![1i32; key.requests() as usize];
+        let (rows, lse) = if key.ranks > 1 {
+            let at = rank as usize * tokens * problem.heads;
+            let mut rows =
+                problem.partial[at * LATENTS as usize..][..tokens * problem.heads * LATENTS as usize].to_vec();
+            let mut lse = problem.lse[at..][..tokens * problem.heads].to_vec();
+            let lengths = &problem.kv_len[rank as usize * tokens..][..tokens];
+            seq_lens = lengths.chunks(key.q as usize).map(|tokens| tokens.iter().sum::<u32>() as i32).collect();
+            let live = (0..tokens).filter(|token| !problem.is_padding(*token)).count();
+            qsl.iter_mut().for_each(|start| *start = (*start).min(live as i32));
+            // What these two hide may hold anything.
+            for token in (0..tokens).filter(|t| *t >= live || seq_lens[t / key.q as usize] == 0) {
+                lse[token * problem.heads..][..problem.heads].fill(1e3);
+                rows[token * problem.heads * LATENTS as usize..][..LATENTS as usize].fill(bf16::NAN);
+            }
+            (rows, lse)
+        } else if key.splits > 0 {
+            own.clear_empty_shards();
+            MlaCombineSplits { splits: key.splits, tokens: key.tokens, q: key.q }.among_all(&own)
+        } else {
+            (own.partial.clone(), vec![])
+        };
+        let w_v = Mxfp4::random(rng, ROW, LATENTS);
+        let gate = (0..tokens * ROW as usize).map(|_| random_gate(rng)).collect();
+        Self { own, rows, lse, seq_lens, qsl, w_v, gate, spread, got: vec![] }
+    }
+
+    /// Copies it to the rank's device.
+    fn send(&self, device: &Arc<dyn Device>, key: &MlaPost) -> Result<Sent, RunError> {
+        let [tokens, heads] = [key.tokens, key.heads()].map(|n| n as usize);
+        let rows = [tokens, heads, LATENTS as usize];
         let values = [HEADS, VALUES, LATENTS / 2].map(|n| n as usize);
         let blocks = [HEADS, VALUES, LATENTS / 32].map(|n| n as usize);
-        let (codes, scales) = if spread {
-            let codes = Spread::new(device, &w_v.codes, values, [1, 0, 2], 16, 0xFF)?;
-            (codes, Spread::new(device, &w_v.scales, blocks, [2, 1, 0], 1, 0xFF)?)
-        } else {
-            (Spread::dense(device, &w_v.codes, values)?, Spread::dense(device, &w_v.scales, blocks)?)
-        };
-        let lse = DeviceBuffer::from_slice(device, &all_lse)?;
-        let seq_lens = DeviceBuffer::from_slice(device, &vec![1i32; self.requests() as usize])?;
-        let starts: Vec<i32> = (0..=self.requests()).map(|r| (r * self.q) as i32).collect();
-        let qsl = DeviceBuffer::from_slice(device, &starts)?;
-        let gates = DeviceBuffer::from_slice(device, &gate)?;
-        let core = DeviceBuffer::from_slice(device, &vec![POISON; gate.len()])?;
-        let tensors = Tensors {
-            o: o.view(),
-            lse: (self.splits > 0).then(|| View::dense(&lse, [0, u64::from(HEADS)])),
-            seq_lens: &seq_lens,
-            qsl: &qsl,
-            w_v: codes.view(),
-            w_v_scale: scales.view(),
-            gate: &gates,
-        };
-        let report = compiled.launch::<Self>(device.as_ref(), &self.host_args(&tensors, &core)?)?;
-        let got = core.to_vec()?;
+        let views = self.spread && key.splits == 0;
+        Ok(Sent {
+            o: match views {
+                true => Spread::new(device, &self.rows, rows, [1, 0, 2], 64, POISON)?,
+                false => Spread::dense(device, &self.rows, rows)?,
+            },
+            lse: match views && key.ranks > 1 {
+                true => Spread::new(device, &self.lse, [tokens, heads, 1], [1, 0, 2], 2, f32::NAN)?,
+                false => Spread::dense(device, &self.lse, [tokens, heads, 1])?,
+            },
+            codes: match self.spread {
+                true => Spread::new(device, &self.w_v.codes, values, [1, 0, 2], 16, 0xFF)?,
+                false => Spread::dense(device, &self.w_v.codes, values)?,
+            },
+            scales: match self.spread {
+                true => Spread::new(device, &self.w_v.scales, blocks, [2, 1, 0], 1, 0xFF)?,
+                false => Spread::dense(device, &self.w_v.scales, blocks)?,
+            },
+            seq_lens: DeviceBuffer::from_slice(device, &self.seq_lens)?,
+            qsl: DeviceBuffer::from_slice(device, &self.qsl)?,
+            gate: DeviceBuffer::from_slice(device, &self.gate)?,
+            core: DeviceBuffer::from_slice(device, &vec![POISON; self.gate.len()])?,
+        })
+    }
 
-        let latents = combined(self, &rows, &all_lse);
-        let reference = uv(tokens, &latents, &w_v, &gate);
-        let (error, of_device) = if self.splits > 0 {
-            let error = unsplit_bound(shards, tokens, &problem.partial, &problem.lse);
-            (error, device_bound(shards, tokens, &problem.partial, &problem.lse, &latents))
+    /// What came out of each step against the reference and the mathematics.
+    fn checks(&self, key: &MlaPost, approximates: bool) -> [Check; 2] {
+        let (tokens, shards, own) = (key.tokens as usize, key.shards(), &self.own);
+        let latents = match key.splits {
+            0 => combined(key, &own.partial, &own.lse),
+            _ => combined(key, &self.rows, &self.lse),
+        };
+        let (error, of_device) = if shards > 1 {
+            let error = unsplit_bound(shards, tokens, &own.partial, &own.lse);
+            (error, device_bound(shards, tokens, &own.partial, &own.lse, &latents))
         } else {
             (rounding(&latents), vec![0.0; latents.len()])
         };
         let exactly = vec![0.0; latents.len()];
-        let of_device = if device.approximates() { &of_device } else { &exactly };
-        let around = Around { latents: &latents, device: of_device, exact: &problem.unsplit, error: &error };
-        let bounds = bounds(tokens, around, &w_v, &gate);
-        let checks = checks(&got, &reference, &gate, &bounds).into();
-        Ok(Outcome { checks, findings: report.findings, time: report.time })
+        let device = if approximates { &of_device } else { &exactly };
+        let around = Around { latents: &latents, device, exact: &own.unsplit, error: &error };
+        let bounds = bounds(tokens, around, &self.w_v, &self.gate);
+        let reference = uv(tokens, &latents, &self.w_v, &self.gate);
+        let mut steps = self.got.chunks(self.gate.len()).map(|got| checks(got, &reference, &self.gate, &bounds));
+        let first = steps.next().unwrap_or_else(|| checks(&[], &reference, &self.gate, &bounds));
+        steps.fold(first, |worst, step| std::array::from_fn(|i| worse(&worst[i], &step[i])))
+    }
+}
+
+/// A rank's tensors on its device.
+struct Sent {
+    o: Spread<bf16>,
+    lse: Spread<f32>,
+    codes: Spread<u8>,
+    scales: Spread<u8>,
+    seq_lens: DeviceBuffer<i32>,
+    qsl: DeviceBuffer<i32>,
+    gate: DeviceBuffer<bf16>,
+    core: DeviceBuffer<bf16>,
+}
+
+impl Sent {
+    fn tensors(&self) -> Tensors<'_> {
+        let [of_token, of_head, _] = self.lse.strides;
+        Tensors {
+            o: self.o.view(),
+            lse: Some(View { buffer: &self.lse.buffer, first: 0, strides: [of_token, of_head] }),
+            seq_lens: &self.seq_lens,
+            qsl: &self.qsl,
+            w_v: self.codes.view(),
+            w_v_scale: self.scales.view(),
+            gate: &self.gate,
+        }
+    }
+
+    /// Forgets what came out.
+    fn clear(&self) -> Result<(), RunError> {
+        let poison = vec![POISON; self.core.len()];
+        Ok(self.core.device().write(self.core.address(), bytemuck::cast_slice(&poison))?)
     }
 }
 
@@ -164,12 +325,27 @@ mod tests {
                 [("cpu:gfx950", None, 0), ("cpu:sm_90", Some(1), 7), ("cpu:gfx1201", Some(u64::MAX), 100)]
             {
                 let engine = Engine::open(device, seed).unwrap();
-                let key = MlaPost { ranks: 1, tokens, q, splits, ctas };
+                let key = MlaPost { ranks: 1, tokens, q, splits, ctas, wait_us: 0 };
                 for seed in [2, 3] {
                     let report = Build::run(&key, &engine, seed).unwrap();
                     assert!(report.ok, "{device} {key:?}: {:?}", report.checks);
                     assert_eq!(report.findings, [""; 0], "{device} {key:?}");
                     // The device's products are the reference's: exact sums, rounded once a step.
+                    assert_eq!(report.checks[0].max_abs_error, 0.0, "{device} {key:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ranks_are_right_on_both_wave_widths() {
+        for (ranks, tokens, q, ctas) in [(2, 1, 1, 0), (4, 3, 3, 5), (8, 8, 8, 0), (2, 9, 1, 100)] {
+            for (device, seed) in [("cpu:gfx950", None), ("cpu:sm_90", Some(1)), ("cpu:gfx1201", Some(u64::MAX))] {
+                let engine = Engine::open(device, seed).unwrap();
+                let key = MlaPost { ranks, tokens, q, splits: 0, ctas, wait_us: 0 };
+                for seed in [2, 3] {
+                    let report = Build::run(&key, &engine, seed).unwrap();
+                    assert!(report.ok, "{device} {key:?}: {:?} {:?}", report.checks, report.findings);
                     assert_eq!(report.checks[0].max_abs_error, 0.0, "{device} {key:?}");
                 }
             }
