@@ -10,6 +10,7 @@ mod gcn;
 mod golden;
 mod group;
 mod hip;
+mod hostile;
 mod isolated;
 mod matrix;
 mod mla;

@@ -8,6 +8,7 @@ mod wait;
 use std::borrow::Cow;
 
 use crate::gcn::error::ErrorKind;
+use crate::gcn::hazard::Facts;
 use crate::gcn::isa::{Isa, Op};
 use crate::gcn::wait::WaitCounts;
 
@@ -275,6 +276,8 @@ pub struct Inst {
     pub mods: Mods,
     /// The load of LDS that a compare-and-store loop begins with.
     pub begins_exchange: bool,
+    /// What wait states and costs depend on.
+    pub(crate) facts: Facts,
     /// Second half of a dual instruction, which reads its operands before the first half writes.
     pub second: Option<Box<Inst>>,
 }
@@ -356,8 +359,10 @@ fn single(isa: &Isa, text: &str, size: u32) -> Result<Inst, ErrorKind> {
         // A pair has no room for the mask register.
         args.push(arg("vcc_lo")?);
     }
-    let inst = Inst { size, text: text.to_owned(), op, args, mods, begins_exchange: false, second: None };
+    let (text, facts) = (text.to_owned(), Facts::default());
+    let mut inst = Inst { size, text, op, args, mods, begins_exchange: false, facts, second: None };
     op.check(&inst)?;
+    inst.facts = Facts::of(&inst);
     Ok(inst)
 }
 

@@ -149,6 +149,22 @@ pub enum ErrorKind {
         /// Where the load is.
         issued: u64,
     },
+    /// Two instructions are too near to each other: the hardware does not wait.
+    #[error(
+        "{register}: {need} wait states are needed after pc {first:#x}, {between} are there (rule `{rule}` of the hazard table)"
+    )]
+    WaitStates {
+        /// Name in [`crate::gcn::hazard::RULES`].
+        rule: &'static str,
+        /// Register that both touch.
+        register: String,
+        /// Wait states that the rule asks for.
+        need: u32,
+        /// Wait states between the two.
+        between: u32,
+        /// Where the earlier one is.
+        first: u64,
+    },
     /// LDS bytes written to by a buffer load were touched before its wait.
     #[error("LDS byte {address} is touched before the load into LDS was waited for with vmcnt")]
     LdsBeforeWait {

@@ -7,7 +7,8 @@
 //!
 //! `v_exp_f32`, `v_rcp_f32` and their like, approximations in hardware, give correctly rounded results here.
 //!
-//! What it does not model: time, caches, and hazards that need `s_nop` between instructions.
+//! Wait states that CDNA leaves to software ([`hazard`]) are checked as well. What it does not model: time, caches, and what RDNA 4
+//! leaves to `s_wait_alu`.
 //!
 //! | file | what |
 //! |---|---|
@@ -15,7 +16,9 @@
 //! | `decode` | disassembly text → [`decode::Inst`] |
 //! | `isa/` | semantics, one file an encoding family |
 //! | `state`, `wait`, `lds`, `memory` | registers, wait counters, LDS, memory, each with its shadow |
+//! | `hazard` | wait states between instructions |
 //! | `run`, `together` | launches and scheduling, alone and in groups |
+//! | `profile` | what instructions cost |
 //! | `trace`, `mutate` | what a run waited for; objects with one wait or barrier taken out |
 
 // Lanes index several arrays at once.
@@ -23,11 +26,13 @@
 
 pub mod decode;
 mod error;
+pub mod hazard;
 pub mod isa;
 mod lds;
 mod memory;
 pub mod mutate;
 mod object;
+pub mod profile;
 mod run;
 mod state;
 #[cfg(test)]

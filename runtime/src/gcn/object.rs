@@ -16,7 +16,9 @@ use crate::gcn::memory::code_address;
 use crate::gcn::state::{Mode, Registers};
 
 /// More than any kernel has; bounds what a damaged header can make us allocate.
-const MAX_IMAGE: u64 = 1 << 28;
+const MAX_IMAGE: u64 = 1 << 26;
+/// Bytes of kernel arguments, likewise: what HIP allows, sixteen times over.
+const MAX_KERNARG: u32 = 1 << 16;
 const DESCRIPTOR_BYTES: usize = 64;
 /// Note type of the AMDGPU metadata (LLVM's AMDGPU usage guide).
 const NT_AMDGPU_METADATA: elf::NoteType = elf::NoteType(32);
@@ -197,10 +199,17 @@ impl CodeObject {
                 text.push((section.address(), h.sh_offset(endian), section.size()));
             }
         }
+        // Zeros behind the file's own bytes are no code: decoding takes time in proportion to the file.
+        if text.iter().any(|(_, offset, size)| offset.checked_add(*size).is_none_or(|end| end > bytes.len() as u64)) {
+            return Err(malformed("code outside the file"));
+        }
         let program = Program::decode(&file, &image, target, isa, &text)?;
-        let lines = Lines::read(&file)?;
-        let mut kernels = Vec::new();
+        let lines = Lines::read(&file, bytes.len())?;
+        let mut kernels: Vec<Kernel> = Vec::new();
         for m in metadata.kernels {
+            if let Some(twin) = kernels.iter().find(|k| k.name == m.name || k.metadata.symbol == m.symbol) {
+                return Err(malformed(format!("kernel `{}` twice, as `{}` and `{}`", twin.name, twin.name, m.name)));
+            }
             kernels.push(Kernel::read(&file, &image, isa, m, &program)?);
         }
         Ok(Self { target, isa, image, kernels, program, lines, bytes: bytes.to_vec(), text })
@@ -232,14 +241,29 @@ impl CodeObject {
         self.program.at(pc)
     }
 
+    /// Words of code that may hold an instruction.
+    pub(crate) fn words(&self) -> usize {
+        self.program.slots.len()
+    }
+
+    /// Place of an address among them.
+    pub(crate) fn word(&self, pc: u64) -> usize {
+        (pc.wrapping_sub(self.program.start) / 4) as usize
+    }
+
+    /// Every instruction: place, address, text.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (usize, u64, &str)> {
+        self.program.insts.iter().map(|d| (self.word(d.pc), d.pc, d.text.as_str()))
+    }
+
     /// Every instruction of a kernel in address order: address and text.
     pub fn listing<'a>(&'a self, kernel: &'a Kernel) -> impl Iterator<Item = (u64, &'a str)> {
         self.program.within(kernel).map(|d| (d.pc, d.text.as_str()))
     }
 
-    /// Mnemonics of all decoded functions, with encoding suffixes, sorted, each once.
+    /// Mnemonics of all decoded functions, with encoding suffixes, both halves of pairs, sorted, each once.
     pub fn mnemonics(&self) -> Vec<&str> {
-        let mut all: Vec<_> = self.program.insts.iter().map(|d| mnemonic(&d.text)).collect();
+        let mut all: Vec<_> = self.program.insts.iter().flat_map(|d| d.text.split(" :: ").map(mnemonic)).collect();
         all.sort_unstable();
         all.dedup();
         all
@@ -248,6 +272,12 @@ impl CodeObject {
     /// File and line of an address. In objects that Lathe emits the line is the Kernel IR op number.
     pub fn line(&self, pc: u64) -> Option<(&str, u32)> {
         self.lines.find(pc)
+    }
+
+    /// The word of code at an address.
+    pub(crate) fn code_word(&self, pc: u64) -> Option<u32> {
+        let at = usize::try_from(pc).ok()?;
+        Some(u32::from_le_bytes(self.image.get(at..at.checked_add(4)?)?.try_into().ok()?))
     }
 
     /// The same object with the 4-byte instruction at `pc` replaced.
@@ -290,7 +320,8 @@ fn metadata(file: &ElfFile64<'_, Endianness>, bytes: &[u8]) -> Result<Metadata> 
 /// Loads the segments and applies the relocations that a position-independent code object has.
 fn image(file: &ElfFile64<'_, Endianness>, bytes: &[u8]) -> Result<Vec<u8>> {
     let endian = file.endian();
-    let mut image = Vec::new();
+    let mut parts = Vec::new();
+    let (mut image_bytes, mut copied) = (0, 0);
     for segment in file.elf_program_headers() {
         if segment.p_type(endian) != elf::PT_LOAD {
             continue;
@@ -302,10 +333,17 @@ fn image(file: &ElfFile64<'_, Endianness>, bytes: &[u8]) -> Result<Vec<u8>> {
         if data.len() as u64 > size {
             return Err(malformed("segment larger in the file than in memory"));
         }
-        if image.len() < end {
-            image.resize(end, 0);
+        image_bytes = image_bytes.max(end);
+        copied += data.len();
+        // Segments may share a page of the file, not all of it many times over.
+        if copied / 2 > bytes.len() {
+            return Err(malformed("segments that hold the same bytes of the file"));
         }
-        image[start as usize..start as usize + data.len()].copy_from_slice(data);
+        parts.push((start as usize, data));
+    }
+    let mut image = vec![0; image_bytes];
+    for (start, data) in parts {
+        image[start..start + data.len()].copy_from_slice(data);
     }
     for (offset, relocation) in file.dynamic_relocations().into_iter().flatten() {
         let RelocationFlags::Elf { r_type } = relocation.flags() else { continue };
@@ -449,6 +487,13 @@ impl Kernel {
                 return fail(format!("{what}: descriptor says {in_descriptor}, metadata {in_metadata}"));
             }
         }
+        if m.kernarg_bytes > MAX_KERNARG {
+            return fail(format!("{} bytes of arguments, at most {MAX_KERNARG} are possible", m.kernarg_bytes));
+        }
+        let most = isa.chip.wave_scratch_bytes() / isa.chip.lanes as u32;
+        if d.scratch > most {
+            return fail(format!("{} bytes of scratch a lane, {} has {most}", d.scratch, isa.chip.name));
+        }
         if m.lanes as usize != isa.chip.lanes {
             return fail(format!("wave of {} lanes on a chip with {}", m.lanes, isa.chip.lanes));
         }
@@ -548,7 +593,9 @@ impl Descriptor {
 }
 
 impl Lines {
-    fn read(file: &ElfFile64<'_, Endianness>) -> Result<Self> {
+    /// Reads the table of a file of so many bytes. A row takes a byte at least, so that units which share a program
+    /// cannot make more of them than there are bytes.
+    fn read(file: &ElfFile64<'_, Endianness>, bytes: usize) -> Result<Self> {
         type Slice<'a> = EndianSlice<'a, LittleEndian>;
         let load = |id: gimli::SectionId| -> std::result::Result<Slice<'_>, object::Error> {
             let data = match file.section_by_name(id.name()) {
@@ -567,6 +614,9 @@ impl Lines {
             // File numbers are the unit's; `files` is the object's.
             let mut known: Vec<(u64, u32)> = Vec::new();
             while let Some((header, row)) = rows.next_row().map_err(bad("line table"))? {
+                if lines.rows.len() > bytes {
+                    return Err(malformed("line table: more rows than the file has bytes"));
+                }
                 if row.end_sequence() {
                     lines.rows.push((row.address(), u32::MAX, 0));
                     continue;

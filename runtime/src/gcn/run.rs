@@ -1,15 +1,21 @@
 //! Launches: start state, workgroups, scheduling of waves, barriers.
 
-use crate::gcn::decode::TTMP0;
+use lathe_dsl::target::Generation;
+
+use crate::gcn::decode::{Inst, TTMP0};
 use crate::gcn::error::{ErrorKind, Fault, GcnError, Result, Site};
 use crate::gcn::isa::chip::Family;
 use crate::gcn::isa::{self, Context, Flow};
 use crate::gcn::lds::Lds;
 use crate::gcn::memory::{KERNARG_ADDRESS, Memory, Space};
 use crate::gcn::object::{CodeObject, Kernel};
+use crate::gcn::profile::Profile;
 use crate::gcn::state::{Lanes, Scalar, Wave};
 use crate::gcn::together::{self, Launch, Rank};
 use crate::gcn::trace::Trace;
+
+/// Bytes of scratch of all workgroups that run at a time.
+const MAX_SCRATCH: u64 = 1 << 28;
 
 /// First instructions that firmware skips when it preloads kernel arguments itself.
 const PRELOAD_PROLOGUE: u64 = 256;
@@ -27,11 +33,13 @@ pub struct Options {
     pub quantum: u64,
     /// Record [`Trace`]s.
     pub record: bool,
+    /// Count what instructions cost.
+    pub profile: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { seed: 0, max_steps: 1 << 32, resident: 8, quantum: 10_000, record: false }
+        Self { seed: 0, max_steps: 1 << 32, resident: 8, quantum: 10_000, record: false, profile: false }
     }
 }
 
@@ -46,6 +54,8 @@ pub struct Stats {
     pub barriers: u64,
     /// Per wave, if asked for by [`Options::record`].
     pub traces: Vec<Trace>,
+    /// If asked for by [`Options::profile`].
+    pub profile: Option<Profile>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -132,7 +142,13 @@ pub(super) fn arguments(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], given:
     Ok(bytes)
 }
 
-pub(super) fn check(object: &CodeObject, kernel: &Kernel, grid: [u32; 3], block: [u32; 3]) -> Result<u32> {
+pub(super) fn check(
+    object: &CodeObject,
+    kernel: &Kernel,
+    grid: [u32; 3],
+    block: [u32; 3],
+    options: &Options,
+) -> Result<u32> {
     let refuse = |what: String| Err(ErrorKind::Launch(what).into());
     let chip = object.target.chip();
     let threads = block.iter().try_fold(1u32, |n, b| n.checked_mul(*b)).unwrap_or(u32::MAX);
@@ -145,6 +161,12 @@ pub(super) fn check(object: &CodeObject, kernel: &Kernel, grid: [u32; 3], block:
     }
     if let Some(axis) = (0..3).find(|a| grid[*a] == 0 || grid[*a] > chip.max_grid[*a]) {
         return refuse(format!("grid {grid:?}: axis {axis} must be 1 to {}", chip.max_grid[axis]));
+    }
+    let groups = grid.iter().fold(1, |n: u64, g| n * u64::from(*g)).min(options.resident.max(1) as u64);
+    let scratch = u64::from(kernel.descriptor.scratch) * u64::from(threads.next_multiple_of(chip.wave));
+    let scratch = scratch.saturating_mul(groups);
+    if scratch > MAX_SCRATCH {
+        return refuse(format!("{scratch} bytes of scratch at a time, device gcn has {MAX_SCRATCH}"));
     }
     if kernel.descriptor.lds > chip.lds_bytes {
         return refuse(format!(
@@ -199,7 +221,13 @@ pub(super) fn slice(
             Some(decoded) => match &decoded.inst {
                 Err(kind) => Err(kind.clone().into()),
                 Ok(inst) => {
-                    isa::exec(&mut Context { wave, lds, space }, inst).map(|flow| (flow, pc + u64::from(inst.size)))
+                    let exec = wave.exec();
+                    near(wave, inst, pc).and_then(|()| isa::exec(&mut Context { wave, lds, space }, inst)).map(|flow| {
+                        if let Some(profile) = &mut stats.profile {
+                            profile.count(object.word(pc), inst, wave, exec);
+                        }
+                        (flow, pc + u64::from(inst.size))
+                    })
                 }
             },
         };
@@ -221,6 +249,16 @@ pub(super) fn slice(
         }
     }
     Ok(Stop::Through)
+}
+
+/// Checks that an instruction keeps its distance from those before it.
+fn near(wave: &mut Wave, inst: &Inst, pc: u64) -> Result<(), Fault> {
+    // With a register index in force the operands are not those of the text.
+    if wave.chip.family != Family::Gfx9 || wave.indexed {
+        return Ok(());
+    }
+    let gfx950 = wave.chip.generation == Generation::Cdna4;
+    wave.history.step(&inst.facts, pc, gfx950)
 }
 
 pub(super) fn locate(object: &CodeObject, fault: Fault, pc: u64, workgroup: [u32; 3], wave: &Wave) -> GcnError {
@@ -261,6 +299,7 @@ pub(super) fn start(
         // Firmware that preloads starts behind the loads that stand in for it.
         wave.pc = kernel.entry + if d.preload.1 != 0 { PRELOAD_PROLOGUE } else { 0 };
         wave.trace = options.record.then(|| Box::new(Trace::new(id, index as u32)));
+        wave.touched = options.profile.then(Box::default);
         waves.push((wave, Status::Ready));
     }
     Ok(Group { id, lds: Lds::new(d.lds as usize, count), waves, last: usize::MAX })
@@ -290,6 +329,11 @@ fn scalars(wave: &mut Wave, kernel: &Kernel, id: [u32; 3], arguments: &[u8]) -> 
         next += count;
     }
     let (first, words) = d.preload;
+    let wanted = u32::from(next) + words;
+    if wanted > d.user_sgprs {
+        let what = format!("the descriptor asks for {wanted} user SGPRs but counts {}", d.user_sgprs);
+        return Err(ErrorKind::Object(what).into());
+    }
     for word in first..first + words {
         let at = 4 * word as usize;
         let bytes: Option<[u8; 4]> = arguments.get(at..at + 4).and_then(|b| b.try_into().ok());
@@ -297,10 +341,6 @@ fn scalars(wave: &mut Wave, kernel: &Kernel, id: [u32; 3], arguments: &[u8]) -> 
             wave.set_scalar(next, 1, Scalar::known(u64::from(u32::from_le_bytes(bytes))))?;
         }
         next += 1;
-    }
-    if u32::from(next) > d.user_sgprs {
-        let what = format!("the descriptor asks for {next} user SGPRs but counts {}", d.user_sgprs);
-        return Err(ErrorKind::Object(what).into());
     }
     if wave.chip.family == Family::Gfx12 {
         // Trap registers hold the ids, whether the descriptor asks for them or not.

@@ -9,7 +9,9 @@ use rustc_hash::FxHasher;
 
 use crate::gcn::decode::{Arg, EXEC, Kind, M0, NULL, Special, TTMP0, VCC};
 use crate::gcn::error::{ErrorKind, Fault, Sink};
+use crate::gcn::hazard::History;
 use crate::gcn::isa::chip::Chip;
+use crate::gcn::profile::Touched;
 use crate::gcn::trace::{OpId, Trace};
 use crate::gcn::wait::{Outstanding, Seq, WaitCounts};
 use crate::stuck::Probe;
@@ -156,6 +158,9 @@ pub(crate) struct Wave {
     pub(crate) last_load: Option<u64>,
     /// Whether it goes round for ever.
     pub(crate) probe: Probe,
+    pub(crate) history: History,
+    /// What the current instruction touches, if somebody asks.
+    pub(crate) touched: Option<Box<Touched>>,
     sgpr: [u32; 128],
     sgpr_u: [u32; 128],
     sgpr_pending: [Pending; 128],
@@ -232,6 +237,8 @@ impl Wave {
             trace: None,
             last_load: None,
             probe: Probe::default(),
+            history: History::default(),
+            touched: None,
             sgpr,
             sgpr_u,
             sgpr_pending: [Pending::default(); 128],

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::*;
 
+mod hazards;
 mod kernels;
 
 /// Machine code and what LLVM must call it.
@@ -43,6 +44,7 @@ const EXCHANGE: Code =
 struct Builder {
     code: Vec<u32>,
     kernarg: u32,
+    scratch: u32,
     lds: u32,
     metadata_lds: u32,
     vgprs: u32,
@@ -77,6 +79,7 @@ impl Builder {
         Self {
             code: code.iter().flat_map(|c| c.0).copied().collect(),
             kernarg: 8,
+            scratch: 0,
             lds: 512,
             metadata_lds: 512,
             vgprs: 8,
@@ -109,7 +112,7 @@ impl Builder {
             (".symbol", Value::Text("k.kd")),
             (".kernarg_segment_size", Value::Int(self.kernarg)),
             (".group_segment_fixed_size", Value::Int(self.metadata_lds)),
-            (".private_segment_fixed_size", Value::Int(0)),
+            (".private_segment_fixed_size", Value::Int(self.scratch)),
             (".vgpr_count", Value::Int(self.metadata_vgprs)),
             (".sgpr_count", Value::Int(12)),
             (".wavefront_size", Value::Int(64)),
@@ -133,6 +136,7 @@ impl Builder {
         let mut d = [0u8; 64];
         let mut put = |at: usize, bytes: &[u8]| d[at..at + bytes.len()].copy_from_slice(bytes);
         put(0, &self.lds.to_le_bytes());
+        put(4, &self.scratch.to_le_bytes());
         put(8, &self.kernarg.to_le_bytes());
         put(16, &192i64.to_le_bytes());
         // Registers in eights; the accumulation registers begin behind all of them, in fours.
@@ -440,6 +444,37 @@ fn contradictions_between_elf_descriptor_metadata_and_code_are_refused() {
     assert!(Builder { rsrc1: b.rsrc1 | 1 << 12, ..b.clone() }.refused().contains("rounding mode"));
     let error = CodeObject::load(&b.build(), Target::SM_90).err().unwrap();
     assert!(error.to_string().contains("no instruction table for sm_90"), "{error}");
+}
+
+#[test]
+fn sizes_that_no_kernel_has_are_refused_before_memory_is_taken() {
+    let b = Builder::new(STORE_IDS);
+    let most = (1 << 13) * 1024 / 64 - 16;
+    assert!(Builder { kernarg: (1 << 16) + 4, ..b.clone() }.refused().contains("65540 bytes of arguments"));
+    assert!(
+        Builder { scratch: most + 16, ..b.clone() }.refused().contains("bytes of scratch a lane, gfx950 has 131056")
+    );
+    // A wave alone may have so much, many at a time may not.
+    let object = Builder { scratch: most, ..b.clone() }.object();
+    run(&object, 1, 64, &Options::default()).unwrap();
+    let many = run(&object, 64, 64, &Options { resident: usize::MAX, ..Options::default() }).unwrap_err();
+    assert!(many.to_string().contains("536805376 bytes of scratch at a time"), "{many}");
+    let registers = Builder { preload: 127, kernarg: 512, ..b.clone() }.object();
+    let arguments = [0; 512];
+    let error = launch(&registers, "k", [1; 3], [64, 1, 1], &arguments, &mut Memory::default(), &Options::default());
+    assert!(error.unwrap_err().to_string().contains("asks for 129 user SGPRs but counts 2"));
+    // More memory than file: the zeros behind the code are none, and take no time to decode.
+    let mut bytes = b.build();
+    let text = field(&bytes, 40) + 64 * 3;
+    bytes[text + 32..text + 40].copy_from_slice(&(1u64 << 25).to_le_bytes());
+    bytes[64 + 40..64 + 48].copy_from_slice(&(1u64 << 25).to_le_bytes());
+    let error = CodeObject::load(&bytes, Target::GFX950).err().unwrap();
+    assert!(error.to_string().contains("code outside the file"), "{error}");
+}
+
+/// A word of 64 bits of a file.
+fn field(bytes: &[u8], at: usize) -> usize {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize
 }
 
 /// Damage anywhere gives an error or a program that runs or fails: never a panic.

@@ -7,6 +7,7 @@ use crate::choices::Choices;
 use crate::gcn::error::{ErrorKind, Fault, GcnError, Result};
 use crate::gcn::memory::{Global, Memory, Space};
 use crate::gcn::object::{CodeObject, Kernel};
+use crate::gcn::profile::Profile;
 use crate::gcn::run::{Group, Options, Stats, Status, Stop, arguments, check, locate, slice, start};
 use crate::interp::Member;
 use crate::visibility::{Late, OfBlock, Stores};
@@ -113,7 +114,7 @@ pub(super) fn run(
     let mut parties: Vec<Party<'_>> = vec![];
     for (number, rank) in ranks.iter().enumerate() {
         for (at, launch) in rank.launches.iter().enumerate() {
-            let mut party = Party::new(launch).map_err(|error| (number, error))?;
+            let mut party = Party::new(launch, options).map_err(|error| (number, error))?;
             (party.rank, party.memory, party.open) = (number, rank.memory, at == 0);
             let several = (rank.launches.len() > 1).then_some(at as u32);
             party.member = named.then_some(Member { rank: number as u32, launch: several });
@@ -136,9 +137,9 @@ pub(super) fn run(
 }
 
 impl<'a> Party<'a> {
-    fn new(launch: &Launch<'a>) -> Result<Self> {
+    fn new(launch: &Launch<'a>, options: &Options) -> Result<Self> {
         let kernel = launch.object.kernel(launch.kernel)?;
-        let threads = check(launch.object, kernel, launch.grid, launch.block)?;
+        let threads = check(launch.object, kernel, launch.grid, launch.block, options)?;
         let blocks = launch.grid.iter().fold(1u64, |n, g| n * u64::from(*g));
         Ok(Self {
             launch: *launch,
@@ -153,7 +154,7 @@ impl<'a> Party<'a> {
             left: blocks,
             open: true,
             then: None,
-            stats: Stats::default(),
+            stats: Stats { profile: options.profile.then(|| Profile::new(launch.object)), ..Stats::default() },
         })
     }
 

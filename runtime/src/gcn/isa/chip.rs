@@ -87,6 +87,14 @@ impl Chip {
         }
     }
 
+    /// Scratch that a wave can have at most: the field of the launch registers that holds its size, in units of it.
+    pub(crate) fn wave_scratch_bytes(&self) -> u32 {
+        match self.family {
+            Family::Gfx9 => ((1 << 13) - 1) * 1024,
+            Family::Gfx12 => ((1 << 18) - 1) * 256,
+        }
+    }
+
     /// Whether stores have a counter of their own, so that waiting for loads does not count them.
     pub(crate) fn counts_stores_apart(&self) -> bool {
         self.family == Family::Gfx12

@@ -61,6 +61,15 @@ impl Row {
         matches!(self.kind, Kind::Read { .. })
     }
 
+    /// Operands in front that are results.
+    pub(crate) fn results(&self) -> usize {
+        match self.kind {
+            Kind::Write { .. } | Kind::Write2 { .. } => 0,
+            Kind::Atomic { returns, .. } | Kind::CompareStore { returns, .. } => usize::from(returns),
+            _ => 1,
+        }
+    }
+
     pub(crate) fn operands(&self) -> (usize, usize) {
         let n = match self.kind {
             Kind::Read { .. }
@@ -230,6 +239,9 @@ fn issue(cx: &mut Context<'_, '_>) -> Issue {
 }
 
 fn note(cx: &mut Context<'_, '_>, op: OpId, access: LdsAccess, ranges: Ranges) {
+    if let Some(touched) = &mut cx.wave.touched {
+        touched.lds.extend_from_slice(&ranges);
+    }
     if let Some(trace) = &mut cx.wave.trace {
         trace.events.push(Event::Lds { op, access, ranges });
     }

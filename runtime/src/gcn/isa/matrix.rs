@@ -55,6 +55,22 @@ impl Row {
         (n, n)
     }
 
+    /// Whether A and B hold f32.
+    pub(crate) fn multiplies_f32(&self) -> bool {
+        matches!(self.types, Types::Float { a: Element::F32, .. })
+    }
+
+    /// Passes of four cycles through the matrix unit.
+    pub(crate) fn passes(&self, inst: &Inst) -> u32 {
+        let tile = if self.shape.m == 32 { 8 } else { 4 };
+        let wide = match self.types {
+            // Formats 0 and 1 have eight bits.
+            Types::Formats { .. } => inst.mods.formats.iter().any(|format| *format < 2),
+            _ => self.multiplies_f32(),
+        };
+        if wide { 2 * tile } else { tile }
+    }
+
     /// MFMA computes in all lanes; WMMA wants all active.
     fn is_wmma(&self) -> bool {
         self.shape.lanes == 32

@@ -7,6 +7,7 @@ use crate::gcn::isa::atomic::Atomic;
 use crate::gcn::isa::control;
 use crate::gcn::isa::flat::Segment;
 use crate::gcn::lds::{By, Lds};
+use crate::gcn::profile::Touched;
 use crate::gcn::state::{LANES, Lanes, Via, lanes_of, vector_range};
 use crate::gcn::trace::{Class, Event, LdsAccess, OpId};
 use crate::visibility::Reach;
@@ -344,6 +345,33 @@ fn data_registers(cx: &mut Context<'_, '_>, arg: &Arg, count: u32) -> Result<Vec
     (0..have).map(|i| cx.wave.vector(accumulator, first + i).cloned()).collect()
 }
 
+/// Notes what the lanes access.
+fn touch(touched: &mut Touched, kind: Kind, places: &Places) {
+    let bytes = kind.bytes();
+    for (lane, place) in places.iter().enumerate() {
+        let Some(place) = *place else { continue };
+        let stores = matches!(kind, Kind::Store { .. } | Kind::Atomic { .. });
+        let accesses = if stores { &mut touched.stored } else { &mut touched.loaded };
+        let address = match place {
+            Place::Memory(address) => address,
+            Place::Buffer { base, offset, limit } if offset + u64::from(bytes) <= limit => base.wrapping_add(offset),
+            // Out of range: no access.
+            Place::Buffer { .. } => continue,
+            Place::Lds(address) => {
+                touched.lds.push((address as u32, address as u32 + bytes));
+                continue;
+            }
+            // The lanes' words of one offset are neighbours.
+            Place::Scratch(offset) => {
+                let word = |w: u32| ((offset / 4 + u64::from(w)) * LANES as u64 + lane as u64) * 4;
+                accesses.extend((0..bytes.div_ceil(4)).map(|w| (word(w), bytes.min(4))));
+                continue;
+            }
+        };
+        accesses.push((address, bytes));
+    }
+}
+
 /// Executes a transfer whose lanes access `places`.
 ///
 /// `data` is the data or destination operand, `result` where an atomic's old value goes.
@@ -383,8 +411,12 @@ pub(crate) fn run(
     };
     let via = if flat { Via::Flat(vm, cx.wave.outstanding.issue_flat()) } else { Via::Vm(vm) };
     let class = if flat { Class::Flat } else { Class::Vm };
-    let op_id = cx.wave.trace.as_mut().map_or(OpId::default(), |t| t.issue(pc, class));
+    // What no counter counts can neither be waited for nor be late.
+    let op_id = cx.wave.trace.as_mut().filter(|_| counted).map_or(OpId::default(), |t| t.issue(pc, class));
     let by = By { wave: cx.wave.index, seq: vm, vm: true };
+    if let Some(touched) = &mut cx.wave.touched {
+        touch(touched, kind, places);
+    }
     match kind {
         Kind::Load { bytes, signed, part } => {
             let arg = need(data)?;
@@ -435,6 +467,9 @@ pub(crate) fn run(
                     store_word(cx, at, 4, got.unwrap_or((0, 0)), lane, by).map_err(|e| e.lane(lane))?;
                 }
                 ranges.push((start as u32, start as u32 + stride as u32));
+            }
+            if let Some(touched) = &mut cx.wave.touched {
+                touched.lds.extend_from_slice(&ranges);
             }
             if let Some(trace) = &mut cx.wave.trace {
                 trace.events.push(Event::Lds { op: op_id, access: LdsAccess::Write, ranges });

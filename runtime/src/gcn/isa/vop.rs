@@ -124,6 +124,19 @@ impl Row {
         }
     }
 
+    /// Which one, if it is not lane by lane.
+    pub(crate) fn special(&self) -> Option<Special> {
+        match self.sem {
+            Sem::Special(which) => Some(which),
+            _ => None,
+        }
+    }
+
+    /// Whether the destination is a source too.
+    pub(crate) fn accumulates(&self) -> bool {
+        self.accumulate
+    }
+
     pub(crate) fn operands(&self) -> (usize, usize) {
         match self.sem {
             Sem::Special(s) => s.operands(),

@@ -52,6 +52,18 @@ enum Destination {
     Exec,
 }
 
+impl Compare {
+    /// Whether EXEC takes the mask.
+    pub(crate) fn writes_exec(self) -> bool {
+        self.to != Destination::Register
+    }
+
+    /// Whether the first operand takes it.
+    pub(crate) fn names_result(self) -> bool {
+        self.to != Destination::Exec
+    }
+}
+
 const FLOAT: &[(&str, Predicate)] = &[
     ("f", predicate(false, false, false, false)),
     ("lt", predicate(true, false, false, false)),
