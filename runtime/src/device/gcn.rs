@@ -12,6 +12,7 @@ use super::extents::Extents;
 use super::group::{Blamed, Rank};
 use super::{Device, DeviceId, LaunchReport, wrong_code};
 use crate::error::Error;
+use crate::gcn::profile::{Assumptions, Cost};
 use crate::gcn::{self, CodeObject, GcnError, Memory, Options};
 use crate::jit::{Code, Compiled};
 use crate::launch::ArgBlock;
@@ -23,6 +24,32 @@ pub struct Gcn {
     options: Options,
     memory: Arc<Mutex<Memory>>,
     owners: Mutex<Extents>,
+    /// Of the last launch, if asked for.
+    costs: Mutex<Option<Costs>>,
+}
+
+/// What a launch cost, instruction by instruction, with the author's lines.
+#[derive(Clone, Debug)]
+pub struct Costs {
+    /// What the estimate of cycles takes for granted.
+    pub assumptions: Assumptions,
+    /// Workgroups that ran.
+    pub workgroups: u64,
+    /// Every instruction that was executed, in the order of the code.
+    pub instructions: Vec<InstructionCost>,
+}
+
+/// One instruction of [`Costs`].
+#[derive(Clone, Debug)]
+pub struct InstructionCost {
+    /// Address in the code object.
+    pub pc: u64,
+    /// Its text.
+    pub text: String,
+    /// Where the operation that it came from was written.
+    pub location: Option<Location>,
+    /// What it cost.
+    pub cost: Cost,
 }
 
 /// An execution error with the author's line, found through the object's line table and the kernel's trace.
@@ -38,7 +65,7 @@ pub struct LocatedError {
 impl LocatedError {
     fn new(error: GcnError, kernel: &Kernel) -> Self {
         let op = error.site.as_ref().and_then(|site| site.line.as_ref()).map(|(_, line)| *line);
-        let location = op.filter(|op| (1..=kernel.op_count()).contains(op)).map(|op| kernel.location(OpNumber(op)));
+        let location = op.and_then(|op| author(kernel, op));
         Self { location, error }
     }
 }
@@ -47,11 +74,29 @@ pub(super) fn lock(memory: &Mutex<Memory>) -> MutexGuard<'_, Memory> {
     memory.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Where operation number `op` was written, if the kernel has one of this number.
+fn author(kernel: &Kernel, op: u32) -> Option<Location> {
+    (1..=kernel.op_count()).contains(&op).then(|| kernel.location(OpNumber(op)))
+}
+
 impl Gcn {
     /// A device with no memory in use. Waves and workgroups are interleaved by `seed`; without one, in order.
     pub fn new(target: Target, seed: Option<u64>) -> Self {
         let options = Options { seed: seed.map_or(0, executor_seed), ..Options::default() };
-        Self { id: DeviceId::unique(), target, options, memory: Arc::default(), owners: Mutex::default() }
+        let (memory, owners, costs) = (Arc::default(), Mutex::default(), Mutex::default());
+        Self { id: DeviceId::unique(), target, options, memory, owners, costs }
+    }
+
+    /// Likewise; it counts what every instruction of a launch costs, for [`Gcn::costs`].
+    pub fn counting(target: Target, seed: Option<u64>) -> Self {
+        let mut device = Self::new(target, seed);
+        device.options.profile = true;
+        device
+    }
+
+    /// What the last launch cost, if it was counted and came to its end.
+    pub fn costs(&self) -> Option<Costs> {
+        self.costs.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The code that was compiled for this device.
@@ -92,8 +137,9 @@ impl Device for Gcn {
     }
 
     fn another(&self) -> Option<Arc<dyn Device>> {
-        let (options, memory, owners) = (self.options.clone(), Arc::default(), Mutex::default());
-        Some(Arc::new(Self { id: DeviceId::unique(), target: self.target, options, memory, owners }))
+        let (options, memory, owners, costs) =
+            (self.options.clone(), Arc::default(), Mutex::default(), Mutex::default());
+        Some(Arc::new(Self { id: DeviceId::unique(), target: self.target, options, memory, owners, costs }))
     }
 
     fn alloc(&self, bytes: u64) -> Result<u64, Error> {
@@ -133,9 +179,23 @@ impl Device for Gcn {
         let launch = &compiled.kernel().launch;
         let start = Instant::now();
         let mut memory = self.memory();
-        gcn::launch(&object, &artifact.symbol, launch.grid, launch.block, args.bytes(), &mut memory, &self.options)
-            .map_err(located)?;
-        Ok(LaunchReport { time: start.elapsed(), findings: vec![] })
+        let stats =
+            gcn::launch(&object, &artifact.symbol, launch.grid, launch.block, args.bytes(), &mut memory, &self.options)
+                .map_err(located)?;
+        let time = start.elapsed();
+        let costs = stats.profile.as_ref().map(|profile| Costs {
+            assumptions: profile.assumptions(),
+            workgroups: stats.workgroups,
+            instructions: profile
+                .instructions(&object)
+                .map(|(pc, text, cost)| {
+                    let location = object.line(pc).and_then(|(_, op)| author(compiled.kernel(), op));
+                    InstructionCost { pc, text: text.to_owned(), location, cost }
+                })
+                .collect(),
+        });
+        *self.costs.lock().unwrap_or_else(PoisonError::into_inner) = costs;
+        Ok(LaunchReport { time, findings: vec![] })
     }
 
     fn sharing(&self) -> Option<&dyn Sharing> {

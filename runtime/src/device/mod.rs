@@ -31,7 +31,7 @@ use lathe_dsl::Target;
 pub use cpu::{Cpu, CpuOptions};
 pub use cuda::Cuda;
 #[cfg(feature = "jit")]
-pub use gcn::{Gcn, LocatedError};
+pub use gcn::{Costs, Gcn, InstructionCost, LocatedError};
 pub use graph::Graph;
 pub use group::Group;
 #[cfg(feature = "hip")]

@@ -1,4 +1,5 @@
-//! Mutants: a code object with one `s_waitcnt` or `s_barrier` taken out, and which of them must be noticed.
+//! Mutants: a code object with one wait or barrier taken out, one wait weakened or one `s_nop` shortened, and which of them must
+//! be noticed.
 //!
 //! [`verdict`] works on the recorded events of an intact run and on definitions alone (which completions are possible
 //! under a wait), not on the checks that a run makes. So "the run refuses the mutant" and "the verdict says it is
@@ -21,6 +22,21 @@ pub struct Candidate {
     pub pc: u64,
     /// Its text.
     pub text: String,
+    /// The first half of a split barrier, which goes with it.
+    pub signal: Option<u64>,
+}
+
+/// A wait that covers one operation less, or an `s_nop` that is one wait state less.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Weakened {
+    /// Its address.
+    pub pc: u64,
+    /// Its text.
+    pub text: String,
+    /// What stands in its place.
+    pub word: u32,
+    /// What this waits for; `None` for an `s_nop`.
+    pub counts: Option<WaitCounts>,
 }
 
 /// Whether an instruction is needed, as a run's events tell.
@@ -57,14 +73,27 @@ impl Verdict {
     }
 }
 
-/// Every `s_waitcnt` and `s_barrier` of a kernel.
+/// Every wait and barrier of a kernel.
 ///
 /// # Errors
 /// If the object has no such kernel.
 pub fn candidates(object: &CodeObject, kernel: &str) -> Result<Vec<Candidate>> {
     let kernel = object.kernel(kernel)?;
-    let wanted = object.listing(kernel).filter(|(_, text)| matches!(mnemonic(text), "s_waitcnt" | "s_barrier"));
-    Ok(wanted.map(|(pc, text)| Candidate { pc, text: text.to_owned() }).collect())
+    let mut signal = None;
+    let mut all = Vec::new();
+    for (pc, text) in object.listing(kernel) {
+        let name = mnemonic(text);
+        if name == "s_barrier_signal" {
+            signal = Some(pc);
+        } else if matches!(name, "s_waitcnt" | "s_barrier" | "s_barrier_wait") || name.starts_with("s_wait_") {
+            let signal = signal.take().filter(|_| name == "s_barrier_wait");
+            // What changes no value is not told apart by what values come out.
+            if name != "s_wait_alu" && name != "s_wait_idle" {
+                all.push(Candidate { pc, text: text.to_owned(), signal });
+            }
+        }
+    }
+    Ok(all)
 }
 
 /// The object with the instruction at `pc` replaced by `s_nop 0`.
@@ -75,9 +104,94 @@ pub fn without(object: &CodeObject, pc: u64) -> Result<CodeObject> {
     object.with_instruction(pc, NOP)
 }
 
+impl Candidate {
+    /// The object without it.
+    ///
+    /// # Errors
+    /// As [`without`].
+    pub fn removed(&self, object: &CodeObject) -> Result<CodeObject> {
+        let mutant = without(object, self.pc)?;
+        match self.signal {
+            Some(signal) => without(&mutant, signal),
+            None => Ok(mutant),
+        }
+    }
+}
+
+/// Every way to let a wait of a kernel cover one operation less, and every `s_nop` that can be a wait state shorter.
+///
+/// # Errors
+/// If the object has no such kernel.
+pub fn weakened(object: &CodeObject, kernel: &str) -> Result<Vec<Weakened>> {
+    let kernel = object.kernel(kernel)?;
+    let mut all = Vec::new();
+    for (pc, text) in object.listing(kernel) {
+        let Some(Ok(inst)) = object.at(pc).map(|d| d.inst.as_ref()) else { continue };
+        let Some(word) = object.code_word(pc) else { continue };
+        let mut add = |word: u32, counts| all.push(Weakened { pc, text: text.to_owned(), word, counts });
+        let counts = inst.mods.wait;
+        let immediate = word & 0xFFFF;
+        match mnemonic(text) {
+            "s_nop" if immediate > 0 => add(word - 1, None),
+            "s_waitcnt" => {
+                // vmcnt in bits 3:0 and 15:14, lgkmcnt in bits 11:8; all ones: no wait.
+                if let Some(n) = counts.vm.filter(|n| *n < 62) {
+                    let vm = n + 1;
+                    let word = word & !0xC00F | vm & 0xF | (vm >> 4) << 14;
+                    add(word, Some(WaitCounts { vm: Some(vm), ..counts }));
+                }
+                if let Some(n) = counts.lgkm.filter(|n| *n < 14) {
+                    add(word & !0xF00 | (n + 1) << 8, Some(WaitCounts { lgkm: Some(n + 1), ..counts }));
+                }
+            }
+            "s_wait_loadcnt" => {
+                if let Some(n) = counts.vm.filter(|n| *n < 62) {
+                    add(word + 1, Some(WaitCounts { vm: Some(n + 1), ..counts }));
+                }
+            }
+            "s_wait_dscnt" => {
+                if let Some(n) = counts.ds.filter(|n| *n < 62) {
+                    add(word + 1, Some(WaitCounts { ds: Some(n + 1), ..counts }));
+                }
+            }
+            "s_wait_kmcnt" => {
+                if let Some(n) = counts.km.filter(|n| *n < 30) {
+                    add(word + 1, Some(WaitCounts { km: Some(n + 1), ..counts }));
+                }
+            }
+            "s_wait_loadcnt_dscnt" => {
+                // loadcnt in bits 13:8, dscnt in bits 5:0.
+                if let Some(n) = counts.vm.filter(|n| *n < 62) {
+                    add(word + 0x100, Some(WaitCounts { vm: Some(n + 1), ..counts }));
+                }
+                if let Some(n) = counts.ds.filter(|n| *n < 62) {
+                    add(word + 1, Some(WaitCounts { ds: Some(n + 1), ..counts }));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(all)
+}
+
+impl Weakened {
+    /// The object with it.
+    ///
+    /// # Errors
+    /// As [`without`].
+    pub fn applied(&self, object: &CodeObject) -> Result<CodeObject> {
+        object.with_instruction(self.pc, self.word)
+    }
+}
+
 /// Whether the traces of an intact run (all waves, recorded with [`crate::gcn::Options::record`]) show that the
 /// `s_waitcnt` or `s_barrier` at `pc` is needed.
 pub fn verdict(traces: &[Trace], pc: u64) -> Verdict {
+    verdict_instead(traces, pc, WaitCounts::default())
+}
+
+/// Likewise whether the wait at `pc` is needed as it is, and not one for `counts` in its place.
+pub fn verdict_instead(traces: &[Trace], pc: u64, counts: WaitCounts) -> Verdict {
     let mut groups: BTreeMap<[u32; 3], Vec<&Trace>> = BTreeMap::new();
     for t in traces {
         groups.entry(t.workgroup).or_default().push(t);
@@ -89,7 +203,7 @@ pub fn verdict(traces: &[Trace], pc: u64) -> Verdict {
     let found = traces.iter().flat_map(|t| &t.events).find(|e| is(e));
     let Some(found) = found else { return Verdict::NeverReached };
     let is_barrier = matches!(found, Event::Barrier { .. });
-    let waves: Vec<_> = traces.iter().map(|t| (t, Wave::read(t, pc))).collect();
+    let waves: Vec<_> = traces.iter().map(|t| (t, Wave::read(t, pc, counts))).collect();
     for group in groups.values() {
         let waves: Vec<_> =
             group.iter().filter_map(|t| waves.iter().find(|w| std::ptr::eq(w.0, *t)).map(|w| &w.1)).collect();
@@ -155,7 +269,7 @@ struct Wave {
 }
 
 impl Wave {
-    fn read(trace: &Trace, removed: u64) -> Self {
+    fn read(trace: &Trace, removed: u64, instead: WaitCounts) -> Self {
         let mut w = Self {
             wave: trace.wave,
             ops: BTreeMap::new(),
@@ -179,6 +293,7 @@ impl Wave {
                     w.waits.push(Waited { at, counts: *counts, issued });
                     w.removed_had_work |= open.iter().any(|op| w.complete(*op, at + 1));
                     w.waits.pop();
+                    w.waits.push(Waited { at, counts: instead, issued });
                 }
                 Event::Wait { counts, .. } => w.waits.push(Waited { at, counts: *counts, issued }),
                 Event::Use { op, pc } => w.uses.push((at, *pc, *op)),
@@ -199,11 +314,12 @@ impl Wave {
         self.waits.iter().filter(|w| x.at < w.at && w.at < end).any(|w| {
             // If `op` is outstanding at the wait, so is everything that must complete after it: at least so many.
             let vm = w.counts.vm.is_some_and(|n| w.issued.vm - x.rank.vm > n);
+            let lds = w.counts.lgkm.or(w.counts.ds);
             match x.class {
                 Class::Vm => vm,
-                Class::Lds => w.counts.lgkm.is_some_and(|n| w.issued.lds - x.rank.lds > n),
-                Class::Smem => w.counts.lgkm == Some(0),
-                Class::Flat => vm && w.counts.lgkm == Some(0),
+                Class::Lds => lds.is_some_and(|n| w.issued.lds - x.rank.lds > n),
+                Class::Smem => w.counts.lgkm.or(w.counts.km) == Some(0),
+                Class::Flat => vm && lds == Some(0),
             }
         })
     }

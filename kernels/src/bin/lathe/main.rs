@@ -18,6 +18,7 @@ mod output;
 mod run;
 mod setup;
 mod text;
+mod trace;
 mod warm;
 
 use std::process::ExitCode;
@@ -40,6 +41,8 @@ enum Command {
     List(list::List),
     /// Compiles a kernel, runs it on real input and checks every output.
     Run(run::Run),
+    /// What a kernel costs on an AMD chip, by source line and instruction, without a GPU.
+    Trace(trace::Trace),
     /// Compiles a kernel for a chip and shows one of its forms.
     Compile(compile::Compile),
     /// Compiles a kernel that a file holds as Kernel IR text.
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         Ok(cli) => match cli.command {
             Command::List(command) => command.execute(),
             Command::Run(command) => command.execute(),
+            Command::Trace(command) => command.execute(),
             Command::Compile(command) => command.execute(),
             Command::Opt(command) => command.execute(),
             Command::Interp(command) => command.execute(),
