@@ -53,7 +53,8 @@ impl Kernel for Ring {
         let shared = Memory::new().relaxed(Scope::System);
         let (block, thread) = (k.block_id(Axis::X), k.thread_id(Axis::X));
         let id = block * WORDS + thread;
-        let next = k.select((args.rank + 1).eq(RANKS as u32), 0u32, args.rank + 1);
+        let last = args.rank.eq(RANKS as u32 - 1);
+        let next: V<u32> = last.select(0u32, args.rank + 1);
         let [to, own] = [next, args.rank].map(|rank| k.load_ptr64(args.peers, rank).to_ptr::<u32>() + block * SLOT);
         k.ptr_store_with(args.rank * 1000 + args.tag * 1_000_000 + id, to + thread, shared);
         if self.fault != 1 {
@@ -62,12 +63,12 @@ impl Kernel for Ring {
         k.barrier();
         k.if_(thread.eq(0), || k.ptr_store_with(args.tag, to + WORDS, shared));
         let wanted = match self.fault {
-            2 => k.select(args.rank.eq(0), args.tag + 7, args.tag),
+            2 => args.rank.eq(0).select(args.tag + 7, args.tag),
             _ => args.tag,
         };
         k.while_((), |()| (k.ptr_load_with::<u32>(own + WORDS, shared).ne(wanted), ()), |()| k.s_sleep(1));
         let got = k.ptr_load_with::<u32>(own + thread, shared);
-        k.store(got, args.out, id);
+        k.buffer_store(got, args.out, id);
     }
 }
 

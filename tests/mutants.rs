@@ -73,7 +73,7 @@ impl Device for Recorder {
     }
 
     fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), Error> {
-        bytes.copy_from_slice(self.memory.lock().unwrap().0.read(address, bytes.len()).map_err(Error::fault)?);
+        bytes.copy_from_slice(&self.memory.lock().unwrap().0.read(address, bytes.len()).map_err(Error::fault)?);
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use crate::gcn::error::{ErrorKind, Fault, Sink, unsupported};
 use crate::gcn::isa::chip::Family;
 use crate::gcn::isa::{Context, Flow};
 use crate::gcn::state::{Scalar, scalar_range};
-use crate::gcn::trace::Event;
+use crate::gcn::trace::{Class, Event};
 use crate::visibility::Reach;
 
 /// Condition of a branch.
@@ -227,10 +227,14 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, op: Control, inst: &Inst) -> Result
         Hint => Ok(Flow::Next),
         WriteBack => {
             // Counted like a store: what waits for it waits for what it writes back.
+            let pc = cx.wave.current_pc;
             if cx.wave.chip.counts_stores_apart() {
                 cx.wave.outstanding.issue_store();
             } else {
                 cx.wave.outstanding.issue_vm();
+                if let Some(trace) = &mut cx.wave.trace {
+                    trace.issue(pc, Class::Vm);
+                }
             }
             if let Some(reach) = reach(&inst.text) {
                 cx.space.write_back(reach);
