@@ -23,6 +23,7 @@ use lathe_runtime::{Engine, Error, KernelFault};
 
 use crate::devices::Adder;
 use crate::filetests::machine;
+use crate::isolated::LATHE;
 
 #[test]
 fn mla_combine_keeps_its_bounds() {
@@ -365,11 +366,22 @@ fn a_stand_in_is_driven_as_a_gpu_is() {
     ];
     // These have kernels that it does not know.
     let others = ["peers::values_of_every_width_arrive_at_a_gpu", "peers::messages_of_running_kernels"];
+    let path = path.expect("paths");
+    let listed = Command::new(&*LATHE).arg("env").env("LD_LIBRARY_PATH", &path).output().expect("it starts");
+    let listed = String::from_utf8_lossy(&listed.stdout);
+    for line in [
+        "cuda: libcuda.so.1, CUDA 12.4",
+        "  cuda:0  Stand-in, sm_90, 128.0 GiB",
+        "  cuda:1     yes     yes      no",
+        "  cuda:2      no      no     yes",
+    ] {
+        assert!(listed.lines().any(|l| l.starts_with(line)), "`{line}` is not in {listed}");
+    }
     let output = Command::new(exe)
         .args(tests)
         .args(others.iter().flat_map(|name| ["--skip", name]))
         .args(["--nocapture", "--test-threads=1"])
-        .env("LD_LIBRARY_PATH", path.expect("paths"))
+        .env("LD_LIBRARY_PATH", path)
         .output()
         .expect("it starts");
     let text = String::from_utf8_lossy(&output.stdout);

@@ -173,6 +173,39 @@ fn a_gpu_that_cannot_be_used_is_named_with_the_reason() {
     assert!(library.starts_with("no device hip:0: libm.so.6: hipInit is missing"), "{library}");
 }
 
+/// AMD's own library, which Debian has, on a machine without an AMD GPU.
+#[test]
+fn amd_s_runtime_without_a_gpu_is_told_as_such() {
+    let library = "libamdhip64.so.5";
+    let error = match Hip::with_library(0, Path::new(library)).map(drop) {
+        Ok(()) => return println!("skipped: there is an AMD GPU"),
+        Err(error) => error.to_string(),
+    };
+    if error.contains("cannot be loaded") {
+        return println!("skipped: {error}");
+    }
+    assert_eq!(error, "no device hip:0: the HIP runtime has no device");
+    let (ok, text, _) = lathe(&["env"], Path::new(library));
+    assert!(ok && text.contains("hip: no GPU: libamdhip64.so.5, HIP 5.") && text.contains(", has no device"), "{text}");
+}
+
+/// Signatures, numbers and sizes, by the C compiler and the header of Debian's package `libamdhip64-dev`.
+#[test]
+fn amd_s_header_says_what_lathe_believes() {
+    let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("stand-in-hip/header.c");
+    let compile = |args: &[&str]| {
+        let output = Command::new("cc").args(["-std=c11", "-Wall", "-Werror"]).args(args).arg(&header).output();
+        output.map(|o| (o.status.success(), String::from_utf8_lossy(&o.stderr).into_owned()))
+    };
+    match compile(&["-M"]) {
+        Ok((true, _)) => {}
+        Ok((false, reason)) if reason.contains("hip_runtime_api.h") => return println!("skipped: {reason}"),
+        other => panic!("{other:?}"),
+    }
+    let (ok, errors) = compile(&["-fsyntax-only"]).expect("it ran before");
+    assert!(ok, "{errors}");
+}
+
 #[test]
 fn memory_is_kept_apart() {
     let device = engine(MI300X).device;
@@ -345,6 +378,47 @@ fn the_command_line_runs_kernels_there() {
     for words in ["Double MI300X", "Double RX 9070", "LATHE_HIP_LIBRARY"] {
         assert!(text.contains(words), "{words} is not in {text}");
     }
+}
+
+#[test]
+fn the_command_line_lists_gpus() {
     let (ok, text, _) = lathe(&["env"], &LIBRARY);
-    assert!(ok && text.contains(&LIBRARY.display().to_string()), "{text}");
+    assert!(ok, "{text}");
+    let matrix = "
+  hip:0    yes    yes    yes     no     no
+  hip:1    yes    yes    yes     no     no
+  hip:2    yes    yes    yes     no     no
+  hip:3     no     no     no    yes     no
+  hip:4     no     no     no     no    yes
+";
+    for words in [
+        &LIBRARY.display().to_string(),
+        "\nhip: ",
+        ", HIP 7.0.0\n",
+        "\n  hip:0  Double MI300X, gfx942:sramecc+:xnack-, 16.0 GiB\n",
+        "\n  hip:4  Double MI50, gfx906:sramecc+:xnack-, 16.0 GiB\n",
+        matrix,
+        "\ncuda: ",
+    ] {
+        assert!(text.contains(words), "`{words}` is not in {text}");
+    }
+    let (ok, text, _) = lathe(&["env", "--json"], &LIBRARY);
+    let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let gpus = &value["gpus"]["hip"];
+    assert!(ok && gpus["version"] == "7.0.0", "{text}");
+    assert_eq!(gpus["devices"][3]["architecture"], "gfx942:sramecc+:xnack+");
+    assert_eq!(gpus["devices"][2]["peers"], serde_json::json!([true, true, true, false, false]));
+
+    // Absent or broken, it is told and nothing fails.
+    for (library, reason) in [
+        ("/no/such/library.so", "/no/such/library.so cannot be loaded: "),
+        ("libm.so.6", "libm.so.6: hipInit is missing"),
+    ] {
+        let (ok, text, error) = lathe(&["env"], Path::new(library));
+        assert!(ok && text.contains(&format!("\nhip: no GPU: {reason}")), "{text}{error}");
+        let (ok, text, error) = lathe(&["env", "--json"], Path::new(library));
+        let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let absent = value["gpus"]["hip"]["absent"].as_str();
+        assert!(ok && absent.is_some_and(|absent| absent.starts_with(reason)), "{text}{error}");
+    }
 }

@@ -9,6 +9,7 @@ use std::path::Path;
 use libloading::{Library, Symbol};
 use serde::Serialize;
 
+use crate::arch::Properties;
 use crate::env::HIP_LIBRARY;
 
 /// A GPU driver that answers.
@@ -17,7 +18,7 @@ use crate::env::HIP_LIBRARY;
 pub struct Driver {
     /// The library that was found.
     pub library: String,
-    /// Its version, as the vendor counts: 13000 is CUDA 13.0.
+    /// Its version, as the vendor counts: 13000 is CUDA 13.0, 60342131 is HIP 6.3.42131.
     pub version: i32,
     /// The kernel driver's own version, such as `580.65.06`; `None` where the system does not tell.
     pub build: Option<String>,
@@ -33,19 +34,49 @@ pub struct DriverDevice {
     pub name: String,
     /// NVIDIA: compute capability, such as `9.0`.
     pub compute_capability: Option<String>,
+    /// AMD: chip and settings, such as `gfx942:sramecc+:xnack-`; `None` where the runtime does not tell.
+    pub architecture: Option<String>,
     /// Its memory, in bytes.
     pub memory_bytes: u64,
+    /// Whether its kernels can reach the memory of each device, in the driver's order; its own it always does. `None` where the
+    /// driver does not tell.
+    pub peers: Vec<Option<bool>>,
+}
+
+impl DriverDevice {
+    /// The chip as its compiler names it: `sm_90`, `gfx942:sramecc+:xnack-`.
+    pub fn chip(&self) -> Option<String> {
+        let sm = self.compute_capability.as_ref().map(|version| format!("sm_{}", version.replace('.', "")));
+        sm.or_else(|| self.architecture.clone())
+    }
+
+    /// Its memory in GiB, for messages.
+    pub fn memory(&self) -> String {
+        format!("{:.1} GiB", self.memory_bytes as f64 / f64::from(1 << 30))
+    }
 }
 
 impl fmt::Display for DriverDevice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, compute_capability, memory_bytes } = self;
-        f.write_str(name)?;
-        if let Some(capability) = compute_capability {
+        f.write_str(&self.name)?;
+        if let Some(capability) = &self.compute_capability {
             write!(f, ", compute capability {capability}")?;
         }
-        write!(f, ", {:.1} GiB", *memory_bytes as f64 / f64::from(1 << 30))
+        if let Some(architecture) = &self.architecture {
+            write!(f, ", {architecture}")?;
+        }
+        write!(f, ", {}", self.memory())
     }
+}
+
+/// A version as CUDA counts: 12080 is 12.8.
+pub fn cuda_version(version: i32) -> String {
+    format!("{}.{}", version / 1000, version % 1000 / 10)
+}
+
+/// A version as HIP counts: 60342131 is 6.3.42131.
+pub fn hip_version(version: i32) -> String {
+    format!("{}.{}.{}", version / 10_000_000, version / 100_000 % 100, version % 100_000)
 }
 
 /// Why there is no driver to use.
@@ -82,10 +113,14 @@ struct Names {
     memory: &'static str,
     /// Gives the two numbers of a compute capability.
     attribute: Option<&'static str>,
+    /// Tells whether a device reaches another one's memory.
+    peer: &'static str,
+    /// Whether there are AMD's properties of devices.
+    properties: bool,
     /// File in which the kernel driver tells its version.
     build: &'static str,
     /// What `init` and `count` return where there is a driver and no device.
-    no_device: c_int,
+    no_device: &'static [c_int],
 }
 
 const CUDA: Names = Names {
@@ -96,8 +131,10 @@ const CUDA: Names = Names {
     name: "cuDeviceGetName",
     memory: "cuDeviceTotalMem_v2",
     attribute: Some("cuDeviceGetAttribute"),
+    peer: "cuDeviceCanAccessPeer",
+    properties: false,
     build: "/proc/driver/nvidia/version",
-    no_device: 100,
+    no_device: &[100],
 };
 
 const HIP: Names = Names {
@@ -108,8 +145,11 @@ const HIP: Names = Names {
     name: "hipDeviceGetName",
     memory: "hipDeviceTotalMem",
     attribute: None,
+    peer: "hipDeviceCanAccessPeer",
+    properties: true,
     build: "/sys/module/amdgpu/version",
-    no_device: 100,
+    // Version 5 initialises itself with an error that otherwise means a wrong number.
+    no_device: &[100, 101],
 };
 
 /// NVIDIA's driver and its devices.
@@ -197,18 +237,24 @@ fn ask(library: &str, loaded: &Library, names: &Names) -> Result<Driver, NoDrive
     let mut driver = Driver { library: library.to_owned(), version: 0, build, devices: vec![] };
     // SAFETY: the flags must be 0, and are.
     let started = unsafe { init(0) };
-    if started != names.no_device {
+    if !names.no_device.contains(&started) {
         done(names.init, started)?;
     }
     // SAFETY: writes one int through a valid pointer; needs no device.
     done(names.version, unsafe { version(&mut driver.version) })?;
     let mut devices = 0;
     // SAFETY: writes one int through a valid pointer; the driver is initialised, or says that it is not.
-    let counted = if started == names.no_device { started } else { unsafe { count(&mut devices) } };
-    if counted == names.no_device {
+    let counted = if started == 0 { unsafe { count(&mut devices) } } else { started };
+    if names.no_device.contains(&counted) {
         return Ok(driver);
     }
     done(names.count, counted)?;
+    // More than is needed to run kernels: without them that much is not told.
+    let properties = if names.properties { Properties::of(loaded).ok() } else { None };
+    // SAFETY: in both vendors' headers the function has this signature.
+    let peer: Option<Symbol<'_, unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int>> =
+        unsafe { loaded.get(names.peer.as_bytes()) }.ok();
+    let mut handles = vec![];
     for i in 0..devices {
         let (mut handle, mut text) = (0, [0u8; 256]);
         // SAFETY: writes one int through a valid pointer; `i` is below the number of devices.
@@ -231,7 +277,22 @@ fn ask(library: &str, loaded: &Library, names: &Names) -> Result<Driver, NoDrive
             }
         };
         let name = text.to_string_lossy().into_owned();
-        driver.devices.push(DriverDevice { name, compute_capability, memory_bytes: bytes as u64 });
+        let architecture = properties.as_ref().and_then(|properties| properties.architecture(i).ok().flatten());
+        let memory_bytes = bytes as u64;
+        handles.push(handle);
+        driver.devices.push(DriverDevice { name, compute_capability, architecture, memory_bytes, peers: vec![] });
+    }
+    let reaches = |from: usize, to: usize| {
+        if from == to {
+            return Some(true);
+        }
+        let mut can = 0;
+        // SAFETY: writes one int through a valid pointer; the handles are ones that the driver gave.
+        let answer = unsafe { (peer.as_ref()?)(&mut can, handles[from], handles[to]) };
+        (answer == 0).then_some(can != 0)
+    };
+    for (from, device) in driver.devices.iter_mut().enumerate() {
+        device.peers = (0..handles.len()).map(|to| reaches(from, to)).collect();
     }
     Ok(driver)
 }
@@ -277,13 +338,26 @@ mod tests {
 
     #[test]
     fn a_device_is_described_in_a_line() {
-        let device = |capability: Option<&str>| DriverDevice {
-            name: "NVIDIA H200".to_owned(),
+        let device = |name: &str, capability: Option<&str>, architecture: Option<&str>| DriverDevice {
+            name: name.to_owned(),
             compute_capability: capability.map(ToOwned::to_owned),
+            architecture: architecture.map(ToOwned::to_owned),
             memory_bytes: 150_754_820_096,
+            peers: vec![Some(true)],
         };
-        assert_eq!(device(Some("9.0")).to_string(), "NVIDIA H200, compute capability 9.0, 140.4 GiB");
-        assert_eq!(device(None).to_string(), "NVIDIA H200, 140.4 GiB");
+        let h200 = device("NVIDIA H200", Some("9.0"), None);
+        assert_eq!(h200.to_string(), "NVIDIA H200, compute capability 9.0, 140.4 GiB");
+        assert_eq!(h200.chip().as_deref(), Some("sm_90"));
+        let mi300x = device("AMD Instinct MI300X", None, Some("gfx942:sramecc+:xnack-"));
+        assert_eq!(mi300x.to_string(), "AMD Instinct MI300X, gfx942:sramecc+:xnack-, 140.4 GiB");
+        assert_eq!(mi300x.chip().as_deref(), Some("gfx942:sramecc+:xnack-"));
+        let unknown = device("GPU", None, None);
+        assert_eq!((unknown.to_string(), unknown.chip()), ("GPU, 140.4 GiB".to_owned(), None));
+        assert_eq!((cuda_version(12_080), cuda_version(13_000)), ("12.8".to_owned(), "13.0".to_owned()));
+        assert_eq!(
+            (hip_version(50_221_153), hip_version(60_342_131)),
+            ("5.2.21153".to_owned(), "6.3.42131".to_owned())
+        );
     }
 
     #[test]

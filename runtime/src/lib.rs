@@ -5,6 +5,7 @@
 
 #![deny(unsafe_code)]
 
+mod arch;
 mod buffer;
 pub mod bundle;
 pub mod cache;

@@ -88,7 +88,7 @@ fn test(report: &mut Report) -> Result<(), String> {
     report.step("without LLVM: tests", || hide_llvm(cargo("test").arg("--release").args(WITHOUT_LLVM)).run())?;
     report.step("single flight, every interleaving", model_check)?;
     report.step("without LLVM: documentation", || documentation(&hide_llvm, &WITHOUT_LLVM))?;
-    report.step("Debian packages", setup::install)?;
+    report.step("Debian packages", setup::install_for_tests)?;
     report.step("lints", || lints(&|c| c, &EVERYTHING))?;
     report.step("documentation", || documentation(&|c| c, &EVERYTHING))?;
     report.step("build", build_lathe)?;

@@ -23,18 +23,30 @@ const PACKAGES: [&str; 14] = [
     "g++",
 ];
 
+/// What tests take besides: AMD's HIP runtime, against which what Lathe believes of it is held.
+const FOR_TESTS: [&str; 1] = ["libamdhip64-dev"];
+
 /// Files of LLVM's folder that a build needs; where all are there, another system than Debian 12 will do.
 const NEEDED: [&str; 4] = ["bin/llvm-config", "lib/libMLIRCAPIIR.a", "lib/liblldELF.a", "include/mlir-c/IR.h"];
 
-/// Installs the packages that are missing, saying which; stops with what to do where it cannot.
+/// Installs the packages that are missing of those for building, saying which; stops with what to do where it cannot.
 pub fn install() -> Result<(), String> {
+    install_all(&PACKAGES)
+}
+
+/// As [`install`], of those for building and for tests.
+pub fn install_for_tests() -> Result<(), String> {
+    install_all(&[&PACKAGES[..], &FOR_TESTS].concat())
+}
+
+fn install_all(packages: &[&'static str]) -> Result<(), String> {
     let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
     if !is_debian_12(&release) {
         return other_system(&release, &std::env::var("LLVM_SYS_221_PREFIX").unwrap_or_default());
     }
-    let missing = missing_packages(&installed_packages()?);
+    let missing = missing_packages(packages, &installed_packages(packages)?);
     if missing.is_empty() {
-        println!("all {} there", PACKAGES.len());
+        println!("all {} there", packages.len());
         return Ok(());
     }
     println!("missing: {}", missing.join(" "));
@@ -88,19 +100,19 @@ fn other_system(os_release: &str, prefix: &str) -> Result<(), String> {
     ))
 }
 
-/// dpkg's word on each of [`PACKAGES`] that it has heard of, a line each: `name status`.
-fn installed_packages() -> Result<String, String> {
+/// dpkg's word on each of the packages that it has heard of, a line each: `name status`.
+fn installed_packages(packages: &[&str]) -> Result<String, String> {
     // Ends with 1 when it has not heard of one, so the exit status says nothing.
     let script = format!(
         "dpkg-query --show --showformat '${{Package}} ${{db:Status-Status}}\\n' {} || true",
-        PACKAGES.join(" ")
+        packages.join(" ")
     );
     command("sh").args(["-c", &script]).output()
 }
 
-fn missing_packages(dpkg: &str) -> Vec<&'static str> {
+fn missing_packages(packages: &[&'static str], dpkg: &str) -> Vec<&'static str> {
     let installed = |package: &&str| dpkg.lines().any(|line| line.split_once(' ') == Some((package, "installed")));
-    PACKAGES.into_iter().filter(|package| !installed(package)).collect()
+    packages.iter().copied().filter(|package| !installed(package)).collect()
 }
 
 #[cfg(test)]
@@ -118,10 +130,10 @@ mod tests {
     #[test]
     fn a_removed_package_whose_settings_stay_is_missing() {
         let mut dpkg: String = PACKAGES.iter().map(|p| format!("{p} installed\n")).collect();
-        assert!(missing_packages(&dpkg).is_empty());
+        assert!(missing_packages(&PACKAGES, &dpkg).is_empty());
         dpkg = dpkg.replace("lld-22 installed\nliblld", "lld-22 config-files\nliblld").replace("g++ installed\n", "");
-        assert_eq!(missing_packages(&dpkg), ["lld-22", "g++"]);
-        assert_eq!(missing_packages(""), PACKAGES);
+        assert_eq!(missing_packages(&PACKAGES, &dpkg), ["lld-22", "g++"]);
+        assert_eq!(missing_packages(&PACKAGES, ""), PACKAGES);
     }
 
     #[test]

@@ -69,8 +69,8 @@ impl Doctor {
         let mut findings = vec![llvm()];
         findings.extend(Target::all().map(compiler));
         findings.extend(gcn::targets().map(executor));
-        findings.push(driver("cuda driver", drivers::cuda(), cuda_version, CUDA_MEND));
-        findings.push(driver("hip runtime", drivers::hip(), i32::to_string, HIP_MEND));
+        findings.push(driver("cuda driver", drivers::cuda(), drivers::cuda_version, CUDA_MEND));
+        findings.push(driver("hip runtime", drivers::hip(), drivers::hip_version, HIP_MEND));
         findings.push(cache());
         findings.push(environment());
         if self.json {
@@ -157,20 +157,16 @@ const HIP_MEND: Mend = (
     "rocminfo tells whether the runtime sees a GPU; sudo modprobe amdgpu loads its kernel module",
 );
 
-fn cuda_version(version: &i32) -> String {
-    format!("{}.{}", version / 1000, version % 1000 / 10)
-}
-
 fn driver(
     what: &'static str,
     found: Result<Driver, NoDriver>,
-    version: impl Fn(&i32) -> String,
+    version: impl Fn(i32) -> String,
     (absent, no_device): Mend,
 ) -> Finding {
     match found {
         Ok(driver) => {
             let build = driver.build.as_ref().map_or(String::new(), |b| format!(", driver {b}"));
-            let text = format!("{}, version {}{build}", driver.library, version(&driver.version));
+            let text = format!("{}, version {}{build}", driver.library, version(driver.version));
             let finding = match driver.devices.as_slice() {
                 [] => Finding::new(what, State::Missing, format!("{text}, no device")).mend(no_device),
                 devices => {
@@ -179,7 +175,7 @@ fn driver(
                 }
             };
             finding
-                .detail("version", version(&driver.version))
+                .detail("version", version(driver.version))
                 .detail("build", driver.build)
                 .detail("devices", serde_json::json!(driver.devices))
         }

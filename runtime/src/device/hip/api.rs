@@ -12,6 +12,7 @@ use std::sync::Arc;
 use hip_sys::hiprt::{self, hipError_t, hipEvent_t, hipFunction_t, hipIpcMemHandle_t, hipModule_t, hipStream_t};
 use libloading::Library;
 
+use crate::arch::Properties;
 use crate::drivers::{self, NoDriver};
 
 /// What a function returned. Not hip-sys's enumeration: a newer runtime may have errors that it does not know.
@@ -114,12 +115,6 @@ functions! {
     hipFuncGetAttribute: (*mut c_int, c_uint, hipFunction_t);
 }
 
-/// Fills a structure whose layout differs between versions of HIP.
-type Properties = unsafe extern "C" fn(*mut c_void, c_int) -> Status;
-
-/// More than the structure has in any version: 792 bytes in HIP 5, 1472 from HIP 6 on.
-const PROPERTIES: usize = 1 << 16;
-
 /// The loaded runtime.
 pub(super) struct Api {
     pub functions: Functions,
@@ -135,13 +130,7 @@ impl Api {
         let failed = |call, failure| NoDriver::Failed { library: name.clone(), call, failure };
         let missing = |call, e: libloading::Error| failed(call, format!("is missing: {e}"));
         let functions = Functions::of(&library, missing)?;
-        // From HIP 6 on the old name, if there is one, is that of the old layout; either will do.
-        // SAFETY: both have this signature but for the structure's type.
-        let properties = unsafe {
-            let newer = library.get::<Properties>(b"hipGetDevicePropertiesR0600\0");
-            newer.or_else(|_| library.get::<Properties>(b"hipGetDeviceProperties\0"))
-        };
-        let properties = *properties.map_err(|e| missing("hipGetDeviceProperties", e))?;
+        let properties = Properties::of(&library).map_err(|e| missing(Properties::CALL, e))?;
         let api = Arc::new(Self { functions, properties, _library: ManuallyDrop::new(library) });
         // SAFETY: the flags must be 0, and are.
         unsafe { (api.functions.hipInit)(0) }.result().map_err(|status| failed("hipInit", api.failure(status)))?;
@@ -174,15 +163,9 @@ impl Api {
         Ok(value)
     }
 
-    /// Name of a device's architecture, such as `gfx942:sramecc+:xnack-`; `None` if it is not told.
-    ///
-    /// It is a field of a structure whose layout is not relied upon: the field is found by what it holds.
+    /// Name of a device's architecture, as [`Properties`] gives it.
     pub(super) fn architecture(&self, device: c_int) -> Result<Option<String>, Status> {
-        // As aligned as any structure of numbers and pointers.
-        let mut bytes = vec![0u64; PROPERTIES / 8];
-        // SAFETY: the structure is smaller than the buffer in every version.
-        unsafe { (self.properties)(bytes.as_mut_ptr().cast(), device) }.result()?;
-        Ok(super::arch::find(bytemuck::cast_slice(&bytes)).map(ToOwned::to_owned))
+        self.properties.architecture(device).map_err(|code| Status(code.cast_unsigned()))
     }
 }
 
@@ -203,6 +186,25 @@ mod tests {
         assert_eq!(hiprt::hipFunction_attribute::HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK as u32, 0);
         assert_eq!((hiprt::hipEventDefault, hiprt::hipEventDisableTiming), (0, 2));
         assert_eq!((hiprt::hipStreamDefault, hiprt::hipHostMallocPortable), (0, 1));
+    }
+
+    /// Debian's package `libamdhip64-5`, which [`Api::load`] takes as far as the first call that needs a GPU.
+    #[test]
+    fn every_function_is_in_debian_s_runtime() {
+        let name = "libamdhip64.so.5";
+        let Ok((_, library)) = drivers::load_hip(Some(Path::new(name))) else {
+            println!("skipped: no {name}");
+            return;
+        };
+        let missing = |call, e: libloading::Error| -> NoDriver { panic!("{call}: {e}") };
+        Functions::of(&library, missing).expect("it has every function");
+        Properties::of(&library).expect("it tells of devices");
+        // It stays loaded: it has threads of its own.
+        std::mem::forget(library);
+        match Api::load(Some(Path::new(name))) {
+            Ok(_) => println!("there is a GPU"),
+            Err(error) => assert!(error.to_string().starts_with("libamdhip64.so.5: hipInit hipError"), "{error}"),
+        }
     }
 
     #[test]

@@ -7,8 +7,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::api::{Api, Functions, Status};
-use super::arch::Architecture;
 use super::stream::State;
+use crate::arch::Architecture;
 use crate::error::{Error, KernelFault};
 
 /// A GPU, which the runtime keeps for as long as the process lives.

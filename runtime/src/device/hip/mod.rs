@@ -1,7 +1,7 @@
 //! Device `hip`: an AMD GPU through AMD's HIP runtime, which is loaded at run time.
 
 mod api;
-mod arch;
+mod code;
 mod context;
 mod graph;
 mod memory;
@@ -17,12 +17,12 @@ use lathe_dsl::Target;
 
 use super::driver::{Asynchronous, HostMemory, Mark, Queue, Recorder, Sharing};
 use super::{Device, DeviceId, LaunchReport, LoadedResources, Occupancy};
+use crate::arch::{Architecture, Properties};
 use crate::drivers;
 use crate::error::Error;
 use crate::jit::Compiled;
 use crate::launch::ArgBlock;
 use api::Api;
-use arch::Architecture;
 use context::Context;
 use graph::List;
 use memory::{HostPages, Memory};
@@ -74,7 +74,7 @@ impl Hip {
         let device = ordinal as i32;
         let told = api.architecture(device).map_err(|status| Error::Driver {
             device: name.clone(),
-            call: "hipGetDeviceProperties",
+            call: Properties::CALL,
             failure: api.failure(status),
         })?;
         let architecture = told

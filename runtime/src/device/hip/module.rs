@@ -10,8 +10,8 @@ use hip_sys::hiprt::{hipDeviceAttribute_t, hipFunction_attribute, hipFunction_t,
 use lathe_dsl::Target;
 use lathe_dsl::artifact::Artifact;
 
-use super::arch::Architecture;
 use super::context::Context;
+use crate::arch::Architecture;
 use crate::device::inflight::Running;
 use crate::device::{DeviceId, LoadedResources, Occupancy, wrong_code};
 use crate::error::Error;

@@ -1,47 +1,8 @@
-//! Architectures of AMD GPUs: what a device is, what a code object was made for, and whether the two go together.
+//! What a code object was made for, and whether a device runs it.
 //!
-//! Source: LLVM's "User Guide for AMDGPU Backend", sections "Target ID" and "ELF Code Object: Header" (code object V4 and later).
+//! Source: LLVM's "User Guide for AMDGPU Backend", section "ELF Code Object: Header" (code object V4 and later).
 
-use std::fmt;
-
-/// A feature that code can need on, off, or either way.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Setting {
-    /// The chip lacks it, or the code runs either way.
-    Any,
-    Off,
-    On,
-}
-
-impl Setting {
-    fn suffix(self, name: &str) -> String {
-        match self {
-            Self::Any => String::new(),
-            Self::Off => format!(":{name}-"),
-            Self::On => format!(":{name}+"),
-        }
-    }
-
-    fn runs_on(self, device: Self) -> bool {
-        self == Self::Any || self == device
-    }
-}
-
-/// A chip with the settings that code depends on.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Architecture {
-    /// LLVM's name of the chip.
-    pub chip: String,
-    xnack: Setting,
-    sramecc: Setting,
-}
-
-impl fmt::Display for Architecture {
-    /// LLVM's target ID: `gfx942:sramecc+:xnack-`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}{}", self.chip, self.sramecc.suffix("sramecc"), self.xnack.suffix("xnack"))
-    }
-}
+use crate::arch::{Architecture, Setting};
 
 /// Numbers of chips in a code object's header, for those that Lathe knows.
 const MACHINES: [(u32, &str); 7] = [
@@ -57,29 +18,13 @@ const MACHINES: [(u32, &str); 7] = [
 const ELF_HEADER_BYTES: usize = 64;
 const EM_AMDGPU: u16 = 224;
 
-impl Architecture {
-    /// From a target ID.
-    pub(super) fn parse(text: &str) -> Option<Self> {
-        let mut words = text.split(':');
-        let chip = words.next()?;
-        let number = chip.strip_prefix("gfx").filter(|n| n.len() >= 3 && n.bytes().all(|b| b.is_ascii_hexdigit()))?;
-        number.starts_with(|c: char| c.is_ascii_digit()).then_some(())?;
-        let mut this = Self { chip: chip.to_owned(), xnack: Setting::Any, sramecc: Setting::Any };
-        for word in words {
-            let (name, setting) = match (word.strip_suffix('+'), word.strip_suffix('-')) {
-                (Some(name), _) => (name, Setting::On),
-                (_, Some(name)) => (name, Setting::Off),
-                _ => return None,
-            };
-            match name {
-                "xnack" => this.xnack = setting,
-                "sramecc" => this.sramecc = setting,
-                _ => return None,
-            }
-        }
-        Some(this)
+impl Setting {
+    fn runs_on(self, device: Self) -> bool {
+        self == Self::Any || self == device
     }
+}
 
+impl Architecture {
     /// What a code object's header says that it is for; why that cannot be told.
     pub(super) fn of_code(code: &[u8]) -> Result<Self, String> {
         let header = code.get(..ELF_HEADER_BYTES).filter(|h| h.starts_with(b"\x7fELF\x02\x01"));
@@ -105,22 +50,12 @@ impl Architecture {
     }
 }
 
-/// The longest target ID in `bytes` that a zero byte ends. (A device's marketing name may hold its chip's name alone.)
-pub(super) fn find(bytes: &[u8]) -> Option<&str> {
-    let starts = bytes.windows(3).enumerate().filter(|(_, w)| w == b"gfx").map(|(at, _)| at);
-    let texts = starts.filter_map(|at| {
-        let rest = &bytes[at..];
-        let end = rest.iter().position(|b| *b == 0)?;
-        std::str::from_utf8(&rest[..end]).ok().filter(|text| Architecture::parse(text).is_some())
-    });
-    texts.max_by_key(|text| text.len())
-}
-
 #[cfg(test)]
 mod tests {
     use lathe_dsl::Target;
 
     use super::*;
+    use crate::arch::find;
 
     fn arch(text: &str) -> Architecture {
         Architecture::parse(text).expect(text)
@@ -133,17 +68,6 @@ mod tests {
         bytes[18..20].copy_from_slice(&machine.to_le_bytes());
         bytes[48..52].copy_from_slice(&flags.to_le_bytes());
         bytes
-    }
-
-    #[test]
-    fn target_ids_are_read_and_written() {
-        for text in ["gfx942", "gfx90a:sramecc+:xnack-", "gfx1201", "gfx906:sramecc-", "gfx942:xnack+"] {
-            assert_eq!(arch(text).to_string(), text);
-        }
-        assert_eq!(arch("gfx942:xnack-:sramecc+").to_string(), "gfx942:sramecc+:xnack-");
-        for bad in ["", "gfx", "gfx9", "gfxabc", "gfx942:", "gfx942:xnack", "gfx942:wave+", "gfx942 ", "sm_90"] {
-            assert_eq!(Architecture::parse(bad), None, "{bad}");
-        }
     }
 
     #[test]
@@ -180,24 +104,6 @@ mod tests {
             assert_eq!(arch(code).runs_on(&device), runs, "{code}");
         }
         assert!(!arch("gfx1201:xnack-").runs_on(&arch("gfx1201")), "the chip has no such setting");
-    }
-
-    #[test]
-    fn the_name_is_found_wherever_it_is() {
-        for at in [392, 1160] {
-            let mut bytes = vec![0u8; 4096];
-            let name = b"AMD gfx942 gfxes";
-            bytes[..name.len()].copy_from_slice(name);
-            let text = b"gfx942:sramecc+:xnack-";
-            bytes[at..at + text.len()].copy_from_slice(text);
-            bytes[at - 1] = 0xff;
-            assert_eq!(find(&bytes), Some("gfx942:sramecc+:xnack-"));
-        }
-        let mut only_chip = b"gfx1201\0........gfx1201".to_vec();
-        assert_eq!(find(&only_chip), Some("gfx1201"));
-        only_chip.drain(..8);
-        assert_eq!(find(&only_chip), None, "nothing ends it");
-        assert_eq!(find(&[]), None);
     }
 
     /// hip-sys has the layout of HIP 5.
