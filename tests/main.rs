@@ -16,6 +16,7 @@ mod matrix;
 mod mla;
 mod mla_post;
 mod mla_post_fused;
+mod mla_post_gpu;
 mod mutants;
 mod narrow;
 mod peers;

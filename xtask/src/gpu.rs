@@ -11,7 +11,7 @@ const LIMIT: u64 = 64 << 20;
 const THERE: [&str; 8] =
     ["libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so", "libgcc_s.so", "libstdc++.so", "ld-linux"];
 /// Tests that use a GPU where there is one.
-const TESTS: [&str; 32] = [
+const TESTS: [&str; 34] = [
     "cuda::mla_combine_keeps_its_bounds",
     "cuda::mla_combine_splits_keeps_its_bounds",
     "cuda::mla_uv_keeps_its_bounds",
@@ -43,6 +43,8 @@ const TESTS: [&str; 32] = [
     "peers::messages_of_running_kernels_arrive_whole_and_in_order",
     "peers::values_of_every_width_arrive_at_a_gpu",
     "mla_post::ptxas_takes_every_class_of_key",
+    "mla_post_gpu::two_gpus_agree_for_ten_thousand_steps",
+    "mla_post_gpu::two_ranks_on_one_gpu_wait_for_each_other",
     "narrow::conversions_on_an_nvidia_gpu_are_what_narrow_says",
 ];
 

@@ -405,7 +405,10 @@ mod tests {
                     _ => return,
                 };
                 let (at, data) = (kernel.location(inst.number), kernel.ty(data));
-                assert_eq!(facts.buffer_align(&kernel, buffer, offset, unit, data), data.bytes(), "{key:?} {at}");
+                // Of regions, whose addresses are loaded, more than a pair's alignment is not known.
+                if key.ranks == 1 {
+                    assert_eq!(facts.buffer_align(&kernel, buffer, offset, unit, data), data.bytes(), "{key:?} {at}");
+                }
                 if buffer.index() < kernel.params.len() {
                     assert!(facts.in_bounds(&kernel, buffer, offset, unit, data), "{key:?} {at}");
                 }

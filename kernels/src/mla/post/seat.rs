@@ -83,7 +83,8 @@ impl Seat {
         self.table.arg()
     }
 
-    pub(super) fn epoch(&self) -> BufferArg<'_, u32> {
+    /// The count of steps, `[1]`: for a kernel that counts them on the device.
+    pub fn epoch(&self) -> BufferArg<'_, u32> {
         self.epoch.arg()
     }
 
