@@ -303,6 +303,13 @@ mod tests {
                 }
             }
         }
+        let large = Geometry::fine(Extents::new(320, 184), Origin::new(4, 4)).unwrap();
+        let mut seen = vec![0; 320 * 184];
+        for block in large.blocks() {
+            crate::dec2::reference::block::block_pixels(&large, block)
+                .for_each(|(_, x, y)| seen[(320 * y + x) as usize] += 1);
+        }
+        assert!(seen.iter().all(|n| *n == 1));
         assert_eq!(Geometry::fine(Extents::new(320, 184), Origin::new(4, 4)).unwrap().grid(), [41, 24]);
     }
 

@@ -11,6 +11,7 @@
 
 pub mod block;
 pub mod constants;
+pub mod denoise;
 pub mod fragment;
 pub mod geometry;
 pub mod instances;

@@ -66,7 +66,7 @@ fn patches_reach_their_cells() {
         for (cell, c) in (0..100).flat_map(|cell| (0..96).map(move |c| (cell, c))) {
             let (y, x) = (cell / 10, cell % 10);
             let (dy, dx) = ((y + 1) % 2, (x + 1) % 2);
-            let row = 6 * ((y + 1) / 2) + (x + 1) / 2;
+            let row = 6 * usize::div_ceil(y, 2) + usize::div_ceil(x, 2);
             let z = if order == SubpixelOrder::RowMajor { 2 * dy + dx } else { dy + 2 * dx };
             assert_eq!(grid[(cell, c)], code(z, row, c), "cell {y},{x}");
         }
