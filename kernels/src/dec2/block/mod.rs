@@ -3,8 +3,11 @@
 //! Per warp: the patch expand's product, then 38 times an epilogue and the product that it prepares. Between products everything is in
 //! registers but for what warps hand to each other through 9600 bytes of shared memory; seven times the workgroup comes together.
 
+mod launch;
 mod problem;
 mod run;
+
+pub use launch::LaunchError;
 
 use lathe_dsl::prelude::*;
 

@@ -1,15 +1,13 @@
 //! Runs the block on random images and compares features and image with plain Rust.
 
-use half::f16;
 use lathe_dsl::kernel;
 use lathe_dsl::numerics::Narrow;
+use lathe_runtime::Engine;
 use lathe_runtime::jit::Compiled;
-use lathe_runtime::{DeviceBuffer, Engine};
 
 use super::problem::Problem;
-use super::{Dec2, Dec2Args};
-use crate::dec2::reference::{Image, frame};
-use crate::dec2::weights::WeightLayout;
+use super::{Dec2, LaunchError};
+use crate::dec2::reference::frame;
 use crate::registry::{Check, Outcome, Run, RunError};
 
 /// Pixels whose check takes some seconds.
@@ -17,9 +15,6 @@ const MOST_PIXELS: u64 = 1 << 14;
 
 /// Host memory that a pixel takes: planes and images, on either side.
 const BYTES_A_PIXEL: u64 = 2 * (2 * 96 + 128 / 4 + 4 * 8);
-
-/// What outputs hold before the launch.
-const POISON: u32 = 0x7FA5_7FA5;
 
 impl Run for Dec2 {
     fn check_size(&self) -> Result<(), RunError> {
@@ -38,58 +33,34 @@ impl Run for Dec2 {
 
     fn run(&self, engine: &Engine, compiled: &Compiled, seed: u64) -> Result<Outcome, RunError> {
         // A key that was compiled was checked.
-        let (Ok(geometry), Ok(options), Ok(layout)) = (self.geometry(), self.options(), WeightLayout::dec2()) else {
+        let (Ok(geometry), Ok(options)) = (self.geometry(), self.options()) else {
             unreachable!("the key was checked")
         };
         let problem = Problem::new(self, &geometry, seed);
-        let image = problem.weights.pack(&layout).unwrap_or_else(|e| unreachable!("weights of this shape: {e}"));
-
-        let device = &engine.device;
-        let words = |bytes: &[u8]| DeviceBuffer::from_slice(device, &words(bytes));
-        let texels = |image: &Image| DeviceBuffer::from_slice(device, image.texels().as_flattened());
-        let image = DeviceBuffer::from_slice(device, &image)?;
-        let (coarse, skip) = (words(&problem.coarse)?, words(&problem.skip)?);
-        let arena = DeviceBuffer::from_slice(device, &vec![POISON; problem.skip.len() / 4])?;
-        let (colour, blend, offset) = (texels(&problem.colour)?, texels(&problem.blend)?, texels(&problem.offset)?);
-        let poison = vec![f16::from_bits(POISON as u16); 4 * problem.blend.texels().len()];
-        let surface = DeviceBuffer::from_slice(device, &poison)?;
-        let [sx, sy] = problem.colour.step();
-        let args = Dec2Args {
-            image: image.arg(),
-            coarse: coarse.arg(),
-            skip: skip.arg(),
-            arena: arena.arg(),
-            colour: colour.arg(),
-            blend: blend.arg(),
-            offset: offset.arg(),
-            surface: surface.arg(),
-            sx,
-            sy,
+        let inputs = problem.inputs(&geometry);
+        let (found, report) = match self.launch_on(engine, compiled, &inputs) {
+            Ok(launched) => launched,
+            Err(LaunchError::Runtime(e)) => return Err(e.into()),
+            Err(e) => unreachable!("inputs of this key: {e}"),
         };
-        let report = compiled.launch::<Self>(device.as_ref(), &args)?;
-
-        let expected = frame(&problem.inputs(&geometry), &options)
-            .unwrap_or_else(|e| unreachable!("inputs of this key's extents: {e}"));
-        let features: Vec<u8> = arena.to_vec()?.into_iter().flat_map(u32::to_le_bytes).collect();
+        let expected = frame(&inputs, &options).unwrap_or_else(|e| unreachable!("inputs of this key's extents: {e}"));
         let value = |code: &u8| f64::from(Narrow::E4m3.decode(*code));
         let checks = vec![
-            near("features in plain Rust", features.iter().map(value), expected.features.iter().map(value), |i| {
-                format!("code {i} of the arena")
-            }),
+            near(
+                "features in plain Rust",
+                found.features.iter().map(value),
+                expected.features.iter().map(value),
+                |i| format!("code {i} of the arena"),
+            ),
             near(
                 "the image in plain Rust",
-                surface.to_vec()?.into_iter().map(f16::to_f64),
+                found.image.texels().as_flattened().iter().map(|x| x.to_f64()),
                 expected.image.texels().as_flattened().iter().map(|x| x.to_f64()),
                 |i| format!("channel {} of texel {}", i % 4, i / 4),
             ),
         ];
         Ok(Outcome { checks, findings: report.findings, time: report.time })
     }
-}
-
-fn words(bytes: &[u8]) -> Vec<u32> {
-    let (words, _) = bytes.as_chunks();
-    words.iter().map(|w| u32::from_le_bytes(*w)).collect()
 }
 
 /// Part of numbers that may be a code off and more: sums that a chip rounds otherwise than once fall to the other side of a

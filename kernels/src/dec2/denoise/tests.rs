@@ -1,8 +1,10 @@
 use half::f16;
 use lathe_dsl::numerics::Float;
+use lathe_runtime::Engine;
 
-use super::picture::{card, noisy, psnr, psnr_at_edges};
+use super::picture::{card, from_ppm, noisy, psnr, psnr_at_edges, to_ppm};
 use super::{SCALE, channel, features, weights};
+use crate::dec2::block::{Dec2, LaunchError};
 use crate::dec2::geometry::{Extents, Geometry, Origin};
 use crate::dec2::options::{CoarseExtent, Options, SubpixelOrder, TapOrder};
 use crate::dec2::reference::filter::{self, Pictures};
@@ -154,4 +156,43 @@ fn ratios_of_known_errors() {
     assert!((psnr(&noise, &card(64, 64).unwrap()).unwrap() - 26.02).abs() < 0.2);
     assert!(card(0, 3).is_err());
     assert!(features(&of(0.5, 1), CoarseExtent::Floor).is_err() && features(&of(0.5, 1), CoarseExtent::Ceil).is_ok());
+}
+
+/// The kernel makes the same picture, bit for bit.
+#[test]
+fn the_kernel_denoises_as_plain_rust_does() {
+    let noise = noisy(&card(20, 12).unwrap(), 0.05, 5).unwrap();
+    for device in ["cpu:sm_90", "cpu:gfx950"] {
+        let engine = Engine::open(device, Some(1)).unwrap();
+        let options = Options::default();
+        with_inputs(&noise, Origin::new(4, 4), &options, |inputs| {
+            let key = Dec2::of(inputs, &options);
+            let compiled = engine.jit.get(&key, engine.device.target()).unwrap();
+            let (outputs, report) = key.launch_on(&engine, &compiled, inputs).unwrap();
+            assert!(report.findings.is_empty(), "{device}: {:?}", report.findings);
+            assert!(outputs == frame(inputs, &options).unwrap(), "{device}");
+            // Another image's key has no use for these inputs.
+            let other = Dec2 { ox: 6, ..key };
+            let refused = other.launch_on(&engine, &compiled, inputs).unwrap_err();
+            assert!(matches!(refused, LaunchError::OtherKey { .. }), "{refused}");
+        });
+    }
+}
+
+#[test]
+fn pictures_are_read_and_written() {
+    let image = card(13, 7).unwrap();
+    let file = to_ppm(&image);
+    assert!(file.starts_with(b"P6\n13 7\n255\n") && file.len() == 12 + 3 * 91);
+    let again = from_ppm(&file).unwrap();
+    assert_eq!(to_ppm(&again), file);
+    assert!(psnr(&again, &image).unwrap() > 50.0);
+    let texel = [near(-3.0), near(7.0), f16::NAN, f16::ONE];
+    assert!(to_ppm(&Image::new(1, 1, vec![texel]).unwrap()).ends_with(&[0, 255, 0]));
+    let told = |bytes: &[u8]| from_ppm(bytes).unwrap_err().to_string();
+    assert_eq!(from_ppm(b"P6 # a comment\n#and another\n 1 1\n255\n\xFF\0\xFF").unwrap().texels()[0][0], f16::ONE);
+    assert_eq!(told(b"P5\n1 1\n255\n\0"), "no picture: it does not begin with P6");
+    assert_eq!(told(b"P6\n1 x\n"), "no picture: its height is no number");
+    assert_eq!(told(b"P6\n1 1\n65535\n"), "no picture: its largest value is 65535, not 255");
+    assert_eq!(told(b"P6\n2 1\n255\n\0\0\0\0\0"), "no picture: an image of 2\u{d7}1 has 1 texels");
 }
