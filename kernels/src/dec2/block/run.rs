@@ -91,7 +91,9 @@ fn near(
         let error = (got - want).abs();
         largest = largest.max(if error.is_nan() { f64::INFINITY } else { error });
         off += f64::from(error > want.abs() / 8.0 + typical / 64.0);
-        if !(error <= (want.abs() + typical) / 4.0) && first.is_none() {
+        // A NaN is not within.
+        let within = error <= (want.abs() + typical) / 4.0;
+        if !within && first.is_none() {
             first = Some(format!("{} is {got}, not {want}", place(i)));
         }
     }
