@@ -7,6 +7,7 @@ use lathe_dsl::ir::Scalar;
 use lathe_dsl::mma::{MmaShape, MmaType};
 use lathe_dsl::numerics::Narrow;
 use lathe_dsl::target::Generation;
+use melior::ir::attribute::DenseI32ArrayAttribute;
 use melior::ir::{Type, Value};
 
 use super::Amdgpu;
@@ -110,10 +111,11 @@ impl Amdgpu {
     /// Those other rows' lanes hold the second half of B along K.
     fn e4m3_by_wmma<'c, 'a>(&self, e: &Emitter<'c, 'a>, p: &Product<'c, 'a>) -> Result<Value<'c, 'a>> {
         let (a, b) = (p.a.words(e)?, p.b.words(e)?);
-        let nothing = e.value("llvm.mlir.poison", &[], e.scalar(Scalar::F32), &[])?;
-        let mut wide = p.c.elements(e)?;
-        wide.resize(8, nothing);
-        let mut sum = sums(e, Scalar::F32, &wide)?;
+        let seed = sums(e, Scalar::F32, &p.c.elements(e)?)?;
+        // Anything in the upper four: MLIR's `vector.from_elements` is at a loss with `llvm.mlir.poison` among constants.
+        let mask = DenseI32ArrayAttribute::new(e.context, &[0, 1, 2, 3, -1, -1, -1, -1]).into();
+        let wide = e.ty(lathe_dsl::ir::Type::Vector(Scalar::F32, 8));
+        let mut sum = e.value("llvm.shufflevector", &[seed, seed], wide, &[("mask", mask)])?;
         for step in 0..2 {
             let of_b = |w: &Value<'c, 'a>| {
                 if step == 0 { Ok(*w) } else { Self::dpp(e, *w, dpp::ROW_SHL | 4, false) }

@@ -12,12 +12,12 @@ pub use launch::LaunchError;
 use lathe_dsl::prelude::*;
 
 use crate::dec2::geometry::{Extents, Geometry, GeometryError, MAX_SIDE, Origin};
-use crate::dec2::instances::{Instance, instances};
+use crate::dec2::instances::{Instance, Stage, instances};
 use crate::dec2::options::{
     ActRound, CoarseBorder, CoarseExtent, ColourFilter, MmaAcc, NanSign, OptionError, Options, ReduceTree, SkipBorder,
     SubpixelOrder, TapBorder, TapOrder,
 };
-use crate::dec2::phases::{Left, Phase, Right, Seed, phases};
+use crate::dec2::phases::{Base, Left, PHASES, Phase, Right, Seed, phases};
 use crate::dec2::plane::PlaneLayout;
 use crate::dec2::stages::epilogue::{Outside, Registers};
 use crate::dec2::stages::kernel_gate::Images;
@@ -25,8 +25,8 @@ use crate::dec2::stages::multiply::Coarse;
 use crate::dec2::stages::skip_residual::Window;
 use crate::dec2::stages::texture::Texture;
 use crate::dec2::stages::warp::Warp;
-use crate::dec2::weights::{LayoutError, WeightLayout};
-use crate::dec2::{CHANNELS, COARSE_CHANNELS, LANES, WARPS};
+use crate::dec2::weights::{WeightItem, WeightLayout};
+use crate::dec2::{CHANNELS, CHUNKS, COARSE_CHANNELS, LANES, WARPS};
 
 build_key! {
     /// The block on an image of `ex`×`ey` pixels.
@@ -162,10 +162,56 @@ impl Dec2 {
     }
 }
 
+/// The product behind the MLP's first chunk. From there on it is the same two epilogues and products for every chunk.
+const FIRST_CHUNK: u32 = 15;
+
+/// The product behind its last chunk.
+const LAST_CHUNK: u32 = PHASES - 1;
+
 /// The tables that a build follows.
-fn tables() -> Result<(Vec<Instance>, Vec<Phase>), LayoutError> {
-    let layout = WeightLayout::dec2()?;
-    Ok((instances(&layout)?, phases(&layout)?))
+struct Tables {
+    epilogues: Vec<Instance>,
+    products: Vec<Phase>,
+    /// Bytes from the weights of a chunk to those of the next.
+    stride: u32,
+}
+
+impl Tables {
+    /// Of this network.
+    ///
+    /// # Errors
+    /// The layout lacks a block, or its chunks do not lie evenly.
+    fn new() -> Result<Self, String> {
+        let layout = WeightLayout::dec2().map_err(|e| e.to_string())?;
+        let epilogues = instances(&layout).map_err(|e| e.to_string())?;
+        let products = phases(&layout).map_err(|e| e.to_string())?;
+        let chunk = |chunk| layout.offset(WeightItem::Fc1 { chunk }).map_err(|e| e.to_string());
+        let stride = chunk(2)? - chunk(1)?;
+        let first = FIRST_CHUNK as usize - 1;
+        for number in FIRST_CHUNK..LAST_CHUNK {
+            let (template, after) = ((number - FIRST_CHUNK) % 2, (number - FIRST_CHUNK) / 2);
+            let wanted: Vec<_> =
+                epilogues[first + template as usize].stages.iter().map(|s| shifted(*s, after * stride)).collect();
+            if wanted != epilogues[number as usize - 1].stages {
+                return Err(format!(
+                    "the weights of epilogue {number} do not lie {stride} bytes behind the chunk's before"
+                ));
+            }
+        }
+        Ok(Self { epilogues, products, stride })
+    }
+}
+
+/// The stage with weights `by` bytes further on.
+const fn shifted(stage: Stage, by: u32) -> Stage {
+    const fn base(base: Base, by: u32) -> Base {
+        Base { base: base.base + by, ..base }
+    }
+    match stage {
+        Stage::LoadB { base: b, blocks } => Stage::LoadB { base: base(b, by), blocks },
+        Stage::LoadCol { base: b, tiles } => Stage::LoadCol { base: base(b, by), tiles },
+        other => other,
+    }
 }
 
 impl Kernel for Dec2 {
@@ -175,8 +221,7 @@ impl Kernel for Dec2 {
     fn check(&self) -> Result<(), String> {
         self.geometry().map_err(|e| e.to_string())?;
         self.options().map_err(|e| e.to_string())?;
-        tables().map_err(|e| e.to_string())?;
-        Ok(())
+        Tables::new().map(|_| ())
     }
 
     fn launch(&self) -> Launch {
@@ -185,9 +230,7 @@ impl Kernel for Dec2 {
     }
 
     fn build<'k>(&self, k: &'k Builder<'k>, args: Dec2Args<Dev<'k>>) {
-        let (Ok((epilogues, products)), Ok(options)) = (tables(), self.options()) else {
-            unreachable!("the key was checked")
-        };
+        let (Ok(tables), Ok(options)) = (Tables::new(), self.options()) else { unreachable!("the key was checked") };
         let window = Window::new(k, [self.ex, self.ey], [self.ox, self.oy]);
         let texture = |texels| Texture { texels, width: self.ex, height: self.ey };
         let outside = Outside {
@@ -210,16 +253,46 @@ impl Kernel for Dec2 {
             ey: k.constant(extents.y),
             border: options.coarse_border,
         };
-        let mut registers = Registers::new(Warp::new(k, None), outside, options);
-        for (product, epilogue) in products.iter().zip(&epilogues) {
-            let sums = match (product.left, product.right, product.seed) {
+        let mut registers = Registers::new(Warp::new(k, None), outside, options).with_rows_by_slice();
+        let products = &tables.products;
+        let multiply = |registers: &mut Registers<'k>, number: u32| {
+            let product = &products[number as usize - 1];
+            match (product.left, product.right, product.seed) {
                 (Left::Coarse, Right::Weights(weights), Seed::Columns(bias)) => {
-                    registers.warp.expand(args.image, [weights, bias], &coarse, &window)
+                    let sums = registers.warp.expand(args.image, [weights, bias], &coarse, &window);
+                    registers.put_sums(number, sums);
                 }
                 _ => registers.product(product),
-            };
-            registers.put_sums(product.number, sums);
-            registers.epilogue(epilogue, products.get(product.number as usize));
+            }
+        };
+        let epilogue = |registers: &mut Registers<'k>, number: u32| {
+            registers.epilogue(&tables.epilogues[number as usize - 1], products.get(number as usize));
+        };
+        multiply(&mut registers, 1);
+        for number in 1..FIRST_CHUNK {
+            match products[number as usize].seed {
+                Seed::Scores(bias) => registers.attention(bias),
+                _ if products[number as usize].left == Left::Probabilities => {}
+                _ => {
+                    epilogue(&mut registers, number);
+                    multiply(&mut registers, number + 1);
+                }
+            }
         }
+        let first = registers.sums(FIRST_CHUNK).clone();
+        let sums = k.for_range_with(0u32, CHUNKS - 1, 1, Unroll::Never, first, |chunk, sums| {
+            registers.shift = Some(chunk * tables.stride);
+            registers.put_sums(FIRST_CHUNK, sums);
+            for number in [FIRST_CHUNK, FIRST_CHUNK + 1] {
+                epilogue(&mut registers, number);
+                multiply(&mut registers, number + 1);
+            }
+            registers.sums(FIRST_CHUNK + 2).clone()
+        });
+        registers.shift = None;
+        registers.put_sums(LAST_CHUNK, sums);
+        epilogue(&mut registers, LAST_CHUNK);
+        multiply(&mut registers, PHASES);
+        epilogue(&mut registers, PHASES);
     }
 }

@@ -47,6 +47,12 @@ pub struct Registers<'k> {
     normed: [Option<Tiles<'k>>; 2],
     /// The normed tile as a left factor: every chunk of the MLP takes it.
     normed_quads: Option<Quads<'k>>,
+    /// Whether the attention rows' factor is loaded slice by slice, where it is multiplied, rather than as a whole.
+    rows_by_slice: bool,
+    /// Such a slice.
+    slice: Option<(u32, Quads<'k>)>,
+    /// Bytes that weights lie behind where the table has them: in a loop over what is there several times.
+    pub shift: Option<V<'k, u32>>,
     /// Left factor of the next product.
     pub a: Option<Quads<'k>>,
     /// Its right factor.
@@ -70,6 +76,9 @@ impl<'k> Registers<'k> {
             features: [None, None],
             normed: [None, None],
             normed_quads: None,
+            rows_by_slice: false,
+            slice: None,
+            shift: None,
             a: None,
             b: None,
             c: None,
@@ -111,18 +120,61 @@ impl<'k> Registers<'k> {
         self.normed[0] = Some(normed);
     }
 
-    /// The sums of a product whose factors are there.
-    pub fn product(&self, product: &Phase) -> Tiles<'k> {
+    /// Leaves the attention rows' factor in shared memory until a product takes a slice of it: 24 registers instead of 72.
+    #[must_use]
+    pub fn with_rows_by_slice(self) -> Self {
+        Self { rows_by_slice: true, ..self }
+    }
+
+    /// Does a product whose factors are there, and keeps the sums.
+    pub fn product(&mut self, product: &Phase) {
+        if let (Left::Rows { slice }, true) = (product.left, self.rows_by_slice) {
+            self.load_slice(slice);
+        }
         let (a, b) = (self.a.as_ref().expect(ORDER), self.b.as_ref().expect(ORDER));
         let c = match product.seed {
             Seed::Zero => None,
             Seed::Result { phase } => Some(self.sums(phase)),
             Seed::Columns(_) | Seed::Scores(_) | Seed::Residual { .. } => Some(self.c.as_ref().expect(ORDER)),
         };
-        match product.left {
-            Left::Rows { slice } => self.warp.multiply(&a.step(slice as usize), b, c),
+        let sums = match product.left {
+            Left::Rows { slice } if !self.rows_by_slice => self.warp.multiply(&a.step(slice as usize), b, c),
             _ => self.warp.multiply(a, b, c),
+        };
+        self.put_sums(product.number, sums);
+    }
+
+    /// Makes a slice of the attention rows the left factor.
+    fn load_slice(&mut self, slice: u32) {
+        if self.slice.as_ref().is_none_or(|(loaded, _)| *loaded != slice) {
+            let quad = |m: usize| {
+                let at = self.warp.k.constant(a_quad(m as u32, slice, 0));
+                self.warp.load_quad(self.shared(), at)
+            };
+            let quads = Quads::from_fn((KEYS / 16) as usize, 1, |m, _| quad(m));
+            self.slice = Some((slice, quads));
         }
+        self.a = self.slice.as_ref().map(|(_, quads)| quads.clone());
+    }
+
+    /// Epilogues 7 and 8 with products 8 and 9, a tile of 16 rows after the other: scores of a tile become codes before those of the
+    /// next are there, which takes a quarter of the registers. The same stages, so the same numbers.
+    pub fn attention(&mut self, bias: Base) {
+        let (warp, options, image) = (&self.warp, self.options, self.outside.image);
+        let nan = options.nan_sign;
+        let (queries, keys) = warp.score_factors(self.sums(6), nan);
+        let values = warp.transpose_pack(self.sums(7), nan);
+        let bias = self.base(bias);
+        let heads: Vec<_> = (0..queries.extent().0)
+            .map(|m| {
+                let scores = warp.multiply(&queries.tile(m), &keys, Some(&warp.load_score_bias(image, bias, m)));
+                let probabilities = warp.pack_quads(&warp.cubic_softmax(&scores, options.reduce_tree), nan);
+                warp.multiply(&probabilities, &values, None)
+            })
+            .collect();
+        self.put_sums(9, Tiles::stacked(&heads));
+        // Nothing reads these again.
+        (2..=8).for_each(|product| self.sums[product] = None);
     }
 
     /// Does an epilogue; `next` is the product that it prepares.
@@ -133,7 +185,8 @@ impl<'k> Registers<'k> {
     }
 
     fn base(&self, base: Base) -> V<'k, u32> {
-        self.warp.of_warp(base.base, base.z_stride)
+        let at = self.warp.of_warp(base.base, base.z_stride);
+        self.shift.map_or(at, |shift| at + shift)
     }
 
     fn stage(&mut self, number: u32, stage: &Stage, next: Option<&Phase>) {
@@ -195,6 +248,7 @@ impl<'k> Registers<'k> {
                 let at = warp.of_warp(head_quad(head, 0, 0), head_quad(0, 1, 0));
                 self.a = Some(warp.load_quads(self.shared(), at, 1, 1));
             }
+            Stage::LoadQuad { .. } if self.rows_by_slice => {}
             Stage::LoadQuad { .. } => {
                 let first = warp.k.constant(0u32);
                 self.a = Some(warp.load_quads(self.shared(), first, (KEYS / 16) as usize, SLICES));

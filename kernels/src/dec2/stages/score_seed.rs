@@ -4,7 +4,7 @@ use lathe_dsl::prelude::*;
 
 use super::load::Image;
 use super::tiles::{Columns, Quads, Tiles};
-use super::warp::{Bit, Pair, Warp};
+use super::warp::{Bit, Pair, Slot, Warp};
 use crate::dec2::fragment::BLOCK_BYTES;
 use crate::dec2::options::NanSign;
 use crate::dec2::{KEYS, PIXELS};
@@ -23,10 +23,15 @@ pub struct ScoreSeed<'k> {
 impl<'k> Warp<'k> {
     /// V5 `ScoreSeed`: queries and keys are the same projection, 96 rows of 32; the bias is the table from byte `base` on.
     pub fn score_seed(&self, projected: &Tiles<'k>, image: Image<'k>, base: V<'k, u32>, nan: NanSign) -> ScoreSeed<'k> {
+        let (a, b) = self.score_factors(projected, nan);
+        let bias: Vec<_> = (0..a.extent().0).map(|m| self.load_score_bias(image, base, m)).collect();
+        ScoreSeed { a, b, c: Tiles::stacked(&bias) }
+    }
+
+    /// Queries and keys.
+    pub fn score_factors(&self, projected: &Tiles<'k>, nan: NanSign) -> (Quads<'k>, Columns<'k>) {
         let quads = self.pack_quads(projected, nan);
-        let keys = self.rows_to_columns(&quads);
-        let tiles = (PIXELS / 16) as usize;
-        ScoreSeed { a: Quads::from_fn(tiles, 1, |m, _| quads.at(m, 0)), b: keys, c: self.load_score_bias(image, base) }
+        (Quads::from_fn((PIXELS / 16) as usize, 1, |m, _| quads.at(m, 0)), self.rows_to_columns(&quads))
     }
 
     /// The rows of a left factor, 32 wide, as columns of a right one.
@@ -50,29 +55,25 @@ impl<'k> Warp<'k> {
         Columns::from_fn(2 * m_tiles, 1, |n, _| columns[n / 2][n % 2])
     }
 
-    /// The bias of a head's scores.
-    fn load_score_bias(&self, image: Image<'k>, base: V<'k, u32>) -> Tiles<'k> {
+    /// The bias of 16 rows of a head's scores, tile `m`.
+    pub fn load_score_bias(&self, image: Image<'k>, base: V<'k, u32>, m: usize) -> Tiles<'k> {
         let k = self.k;
-        let (m_tiles, n_tiles) = ((PIXELS / 16) as usize, (KEYS / 8) as usize);
-        let block = |m: usize, n: usize| BLOCK_BYTES * (4 * (n / 2) + m) as u32;
-        let mut words = vec![vec![]; m_tiles * n_tiles / 2];
-        for (m, n) in (0..m_tiles).flat_map(|m| (0..n_tiles).step_by(2).map(move |n| (m, n))) {
-            let at = |t: V<'k, u32>, g: V<'k, u32>| base + (g * 4 + t) * 16 + block(m, n);
-            // By column tile, then slot.
-            words[m * n_tiles / 2 + n / 2] = if self.one_row() {
+        let n_tiles = (KEYS / 8) as usize;
+        // By two column tiles: of either, what the slots have.
+        let words: Vec<[V<'k, u32>; 4]> = (0..n_tiles / 2)
+            .map(|n| {
+                let block = base + BLOCK_BYTES * (4 * n + m) as u32;
+                let at = |slot: Slot<'k>| block + ((slot.row & 7) * 4 + slot.t) * 16;
                 let [first, second] = self.slots;
-                let half = |slot: super::warp::Slot<'k>, tile: u32| {
-                    let at = at(slot.t, slot.row & 7) + (slot.row >> 3) * 4 + 8 * tile;
-                    k.buffer_load::<u32>(image, Bytes(at))
+                if !self.one_row() {
+                    return k.buffer_load::<Vector<u32, 4>>(image, Bytes(at(first))).elements();
+                }
+                let half = |slot: Slot<'k>, tile: u32| {
+                    k.buffer_load::<u32>(image, Bytes(at(slot) + (slot.row >> 3) * 4 + 8 * tile))
                 };
-                vec![half(first, 0), half(second, 0), half(first, 1), half(second, 1)]
-            } else {
-                let slot = self.slots[0];
-                k.buffer_load::<Vector<u32, 4>>(image, Bytes(at(slot.t, slot.row & 7))).elements().to_vec()
-            };
-        }
-        Tiles::from_fn(m_tiles, n_tiles, |m, p, n| -> Pair<'k> {
-            words[m * n_tiles / 2 + n / 2][2 * (n % 2) + p].bitcast()
-        })
+                [half(first, 0), half(second, 0), half(first, 1), half(second, 1)]
+            })
+            .collect();
+        Tiles::from_fn(1, n_tiles, |_, p, n| -> Pair<'k> { words[n / 2][2 * (n % 2) + p].bitcast() })
     }
 }

@@ -47,6 +47,12 @@ impl<'k> Tiles<'k> {
         &self.pairs[first..first + self.n]
     }
 
+    /// Matrices of as many columns, one below the other.
+    pub fn stacked(parts: &[Self]) -> Self {
+        let pairs: Vec<_> = parts.iter().flat_map(|part| part.pairs.iter().copied()).collect();
+        Self { m: parts.iter().map(|part| part.m).sum(), n: parts.first().map_or(0, |part| part.n), pairs }
+    }
+
     /// What `f` makes of every pair.
     pub fn map(&self, f: impl FnMut(Pair<'k>) -> Pair<'k>) -> Self {
         Self { m: self.m, n: self.n, pairs: self.pairs.iter().copied().map(f).collect() }
@@ -78,6 +84,11 @@ impl<'k> Quads<'k> {
     /// Tiles down, steps across.
     pub fn extent(&self) -> (usize, usize) {
         (self.words.len() / self.ks, self.ks)
+    }
+
+    /// One tile row.
+    pub fn tile(&self, m: usize) -> Self {
+        Self { ks: self.ks, words: self.words[m * self.ks..][..self.ks].to_vec() }
     }
 
     /// One step of all tiles.
