@@ -1,6 +1,6 @@
 //! Feature planes: e4m3 codes of a pixel's channels, 32 at a time.
 //!
-//! A cell is the 32 codes of one pixel in eight words, word `4h + t` as [`word_k`](super::fragment::word_k) has them: a word of a
+//! A cell is the 32 codes of one pixel in eight words, word `4h + t` as [`word_k`] has them: a word of a
 //! plane is a word of an A quad. Cells lie by rows of pixels, planes one behind the other.
 
 use super::fragment::{STEP, word_k};
