@@ -169,7 +169,10 @@ impl<'k> Registers<'k> {
             .map(|m| {
                 let scores = warp.multiply(&queries.tile(m), &keys, Some(&warp.load_score_bias(image, bias, m)));
                 let probabilities = warp.pack_quads(&warp.cubic_softmax(&scores, options.reduce_tree), nan);
-                warp.multiply(&probabilities, &values, None)
+                let head = warp.multiply(&probabilities, &values, None);
+                // Scores of the next tile do not begin before these are done with their registers.
+                warp.k.sched_barrier(0);
+                head
             })
             .collect();
         self.put_sums(9, Tiles::stacked(&heads));

@@ -74,12 +74,14 @@ impl<'k> Warp<'k> {
         let a = self.coarse_quads(coarse, window, steps);
         let bias = self.load_table(image, self.of_warp(bias.base, bias.z_stride), 12);
         let base = self.of_warp(weights.base, weights.z_stride);
-        // By two column tiles: the right factor is too large to hold.
+        // By two column tiles: the right factor is too large to hold, so none is loaded ahead.
         let parts: Vec<Tiles<'k>> = (0..6)
             .map(|pair| {
                 let b = self.load_columns(image, base + (pair * steps * 512) as u32, 1, steps);
                 let c = Tiles::from_fn(a.extent().0, 2, |_, p, n| bias[p][2 * pair + n]);
-                self.multiply(&a, &b, Some(&c))
+                let sums = self.multiply(&a, &b, Some(&c));
+                self.k.sched_barrier(0);
+                sums
             })
             .collect();
         Tiles::from_fn(a.extent().0, 12, |m, p, n| parts[n / 2].at(m, p, n % 2))
