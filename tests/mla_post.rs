@@ -16,7 +16,8 @@ pub const fn key(tokens: u32, q: u32, splits: u32) -> MlaPost {
 
 /// Runs `key` and holds it against the reference.
 pub fn is_right(key: &MlaPost, device: &str, seed: u64) {
-    let engine = Engine::open(device, Some(seed)).expect("a device");
+    // Turns at random among the workgroups of many ranks would be many: tests of the exchange take them.
+    let engine = Engine::open(device, (key.ranks == 1).then_some(seed)).expect("a device");
     let report = Build::run(key, &engine, seed).expect("it runs");
     assert!(report.ok, "{device} {key:?} seed {seed}: {:?} {:?}", report.checks, report.findings);
     // Products that are not single instructions are sums of blocks, which round more than once.
@@ -40,8 +41,8 @@ fn every_batch_is_right_on_the_cpu_device() {
             let ranks = [2, 4, 8].map(|ranks| of_ranks(ranks, tokens, q));
             for key in splits.into_iter().chain(ranks) {
                 // Rows of all requests' splits are there for every token; each rank has the heads of all.
-                let rows = u64::from(key.splits.max(key.ranks)) * u64::from(tokens * key.ranks);
-                if key.check().is_ok() && rows <= 1024 {
+                let rows = tokens * key.splits.max(key.ranks * key.ranks);
+                if key.check().is_ok() && rows <= if key.ranks > 1 { 512 } else { 1024 } {
                     is_right(&key, if runs % 2 == 0 { "cpu" } else { "cpu:gfx1201" }, runs);
                     runs += 1;
                 }
@@ -63,6 +64,9 @@ fn the_code_object_agrees_with_plain_rust() {
         key(8, 8, 128),
         MlaPost { ctas: 7, ..key(3, 1, 48) },
         MlaPost { ctas: 100, ..key(16, 8, 16) },
+        MlaPost { ctas: 3, ..of_ranks(2, 3, 1) },
+        MlaPost { ctas: 2, ..of_ranks(4, 2, 2) },
+        MlaPost { ctas: 12, wait_us: 60_000_000, ..of_ranks(8, 1, 1) },
     ];
     for (seed, key) in (0..).zip(keys) {
         for target in gcn::targets() {

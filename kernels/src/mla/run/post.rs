@@ -339,16 +339,17 @@ mod tests {
 
     #[test]
     fn ranks_are_right_on_both_wave_widths() {
-        for (ranks, tokens, q, ctas) in [(2, 1, 1, 0), (4, 3, 3, 5), (8, 8, 8, 0), (2, 9, 1, 100)] {
-            for (device, seed) in [("cpu:gfx950", None), ("cpu:sm_90", Some(1)), ("cpu:gfx1201", Some(u64::MAX))] {
-                let engine = Engine::open(device, seed).unwrap();
-                let key = MlaPost { ranks, tokens, q, splits: 0, ctas, wait_us: 0 };
-                for seed in [2, 3] {
-                    let report = Build::run(&key, &engine, seed).unwrap();
-                    assert!(report.ok, "{device} {key:?}: {:?} {:?}", report.checks, report.findings);
-                    assert_eq!(report.checks[0].max_abs_error, 0.0, "{device} {key:?}");
-                }
-            }
+        // Many workgroups in order; few in a random one, which takes many more turns.
+        let (order, random) = (("cpu:gfx950", None), [("cpu:sm_90", Some(1)), ("cpu:gfx1201", Some(u64::MAX))]);
+        let small = [(2, 1, 1, 2), (4, 3, 3, 1), (2, 9, 1, 3)];
+        let mut runs = vec![(8, 8, 8, 0, order), (4, 5, 1, 7, ("cpu:gfx1201", None)), (2, 16, 4, 0, ("cpu:sm_90", None))];
+        runs.extend(small.into_iter().flat_map(|(r, t, q, c)| random.map(|device| (r, t, q, c, device))));
+        for (seed, (ranks, tokens, q, ctas, (device, order))) in (2..).zip(runs) {
+            let engine = Engine::open(device, order).unwrap();
+            let key = MlaPost { ranks, tokens, q, splits: 0, ctas, wait_us: 0 };
+            let report = Build::run(&key, &engine, seed).unwrap();
+            assert!(report.ok, "{device} {key:?}: {:?} {:?}", report.checks, report.findings);
+            assert_eq!(report.checks[0].max_abs_error, 0.0, "{device} {key:?}");
         }
     }
 }
