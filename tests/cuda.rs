@@ -12,6 +12,8 @@ use lathe_dsl::prelude::*;
 use lathe_kernels::gemm::mx::GemmMx;
 use lathe_kernels::mla::combine::MlaCombine;
 use lathe_kernels::mla::post::MlaPost;
+use lathe_kernels::mla::push::MlaPush;
+use lathe_kernels::mla::ranks::MlaCombineRanks;
 use lathe_kernels::mla::splits::MlaCombineSplits;
 use lathe_kernels::mla::uv::MlaUv;
 use lathe_kernels::registry::Entry;
@@ -84,6 +86,31 @@ fn mla_uv_keeps_its_bounds() {
         println!("{tokens:6}  {:9.3}  {}", report.launch_ms, errors.join(", "));
         for check in &report.checks {
             assert!(check.ok, "tokens {tokens}: {} {:?}", check.against, check.first_failure);
+        }
+    }
+}
+
+#[test]
+fn messages_are_pushed_and_combined() {
+    if let Err(reason) = machine::gpu() {
+        println!("skipped: {reason}");
+        return;
+    }
+    let engine = Engine::open("cuda", None).expect("there is a GPU");
+    let push = [(2, 1, 1, 256), (8, 8, 8, 256), (4, 64, 4, 3)].map(|(ranks, tokens, q, ctas)| {
+        (MlaPush::NAME, vec![("ranks", ranks), ("tokens", tokens), ("q", q), ("ctas", ctas)])
+    });
+    let combine = [(2, 1, 0), (8, 8, 1_000_000), (4, 64, 0)].map(|(ranks, tokens, wait)| {
+        (MlaCombineRanks::NAME, vec![("ranks", ranks), ("tokens", tokens), ("wait_us", wait)])
+    });
+    for (name, key) in push.into_iter().chain(combine) {
+        let settings: Vec<_> =
+            key.iter().map(|(name, value): &(&str, u32)| ((*name).to_owned(), value.to_string())).collect();
+        let report = Entry::find(name).expect("it is shipped").build(&settings).expect("a key").run(&engine, 7);
+        let report = report.expect("it runs");
+        println!("{name} {key:?}: {:.3} ms", report.launch_ms);
+        for check in &report.checks {
+            assert!(check.ok, "{name} {key:?}: {} {:?}", check.against, check.first_failure);
         }
     }
 }

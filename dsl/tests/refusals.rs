@@ -401,3 +401,19 @@ fn stores_to_a_clamped_matrix() {
         k.store_fragment(k.zero_fragment::<Tile, _>(), tile.clamped(4), |x, _| x.to::<bf16>());
     });
 }
+
+#[test]
+fn messages_that_cannot_arrive() {
+    let hidden = "{at}: messages in memory that caches may hide; allowed are Cache::DEV and Cache::SYS";
+    refused(LAUNCH, vec![], hidden, |k| drop_value(k.message_region(k.constant(0u64), 64, Cache::NT, 1)));
+    let mixed = "{at}: one poll of messages in regions of different cache behaviour";
+    refused(LAUNCH, vec![], mixed, |k| {
+        let of = |cache| Message::new(k.message_region(k.constant(0u64), 64, cache, 1), k.constant(0u32), 1);
+        drop_value(Mailbox::new(k, k.step_tag(1, 2)).poll(&[of(Cache::SYS), of(Cache::DEV)]));
+    });
+    let odd = "{at}: 3 values as pairs of bf16; an even number is wanted";
+    refused(LAUNCH, vec![], odd, |k| {
+        let region = k.message_region(k.constant(0u64), 64, Cache::SYS, 1);
+        Mailbox::new(k, k.step_tag(1, 2)).put_bf(region, k.constant(0u32), &[k.constant(1.0f32); 3]);
+    });
+}

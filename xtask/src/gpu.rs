@@ -11,10 +11,11 @@ const LIMIT: u64 = 64 << 20;
 const THERE: [&str; 8] =
     ["libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so", "libgcc_s.so", "libstdc++.so", "ld-linux"];
 /// Tests that use a GPU where there is one.
-const TESTS: [&str; 34] = [
+const TESTS: [&str; 35] = [
     "cuda::mla_combine_keeps_its_bounds",
     "cuda::mla_combine_splits_keeps_its_bounds",
     "cuda::mla_uv_keeps_its_bounds",
+    "cuda::messages_are_pushed_and_combined",
     "cuda::mla_post_of_one_rank_keeps_its_bounds",
     "cuda::gemm_mx_keeps_its_bounds",
     "cuda::a_launch_costs_what_the_driver_s_costs",
