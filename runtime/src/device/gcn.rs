@@ -137,8 +137,7 @@ impl Device for Gcn {
     }
 
     fn another(&self) -> Option<Arc<dyn Device>> {
-        let (options, memory, owners, costs) =
-            (self.options.clone(), Arc::default(), Mutex::default(), Mutex::default());
+        let (options, memory, owners, costs) = (self.options, Arc::default(), Mutex::default(), Mutex::default());
         Some(Arc::new(Self { id: DeviceId::unique(), target: self.target, options, memory, owners, costs }))
     }
 

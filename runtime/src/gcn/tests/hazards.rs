@@ -219,7 +219,7 @@ fn pairs_that_hardware_holds_apart_are_accepted() {
 /// A matrix product stays in mind while many other instructions come and go.
 #[test]
 fn a_long_distance_is_kept_through_what_comes_between() {
-    let between = vec!["v_add_u32_e32 v1, v2, v3"; 9].join("; ");
+    let between = ["v_add_u32_e32 v1, v2, v3"; 9].join("; ");
     let program = format!("{F16_LARGE}; {between}; v_mov_b32_e32 v0, v40");
     assert_eq!(issue(Target::GFX942, &program), Err(("mfma-read", 11, 9)));
     let program = format!("{F16_LARGE}; {between}; s_nop 1; v_mov_b32_e32 v0, v40");
