@@ -134,7 +134,7 @@ impl Fused {
         let options = StoreOptions::new().cache(Cache::DEV);
         let rows = self.tokens * self.heads;
         k.for_range(k.thread_id(Axis::X), rows * LANES, THREADS, (), |i, ()| {
-            let at = row(i.div_floor(LANES)) * LANES + i.rem_floor(LANES);
+            let at = Bytes((row(i.div_floor(LANES)) * LANES + i.rem_floor(LANES)) * 16);
             k.buffer_store_with(k.buffer_load::<Vector<u32, 4>>(args.source, at), args.o, at, options);
         });
         k.for_range(k.thread_id(Axis::X), rows, THREADS, (), |i, ()| {
@@ -157,7 +157,7 @@ impl Fused {
         k.if_(thread.lt(HEADS), || drop(mailbox.poll(&[Message::new(done, first + thread, 1)])));
         k.barrier();
         k.if_(thread.lt(LANES), || {
-            let at = token * LANES + thread;
+            let at = Bytes((token * LANES + thread) * 16);
             let values = k.buffer_load_with(args.core, at, LoadOptions::new().cache(Cache::DEV));
             k.buffer_store::<Vector<u32, 4>>(values, args.seen, at);
         });
@@ -228,5 +228,6 @@ fn stages_wait_for_what_their_launch_makes() {
     for (seed, key) in (0..).zip(keys) {
         run(&key, "cpu", seed);
         run(&key, "cpu:sm_90", seed + 10);
+        run(&key, "gcn:gfx950", seed + 20);
     }
 }
