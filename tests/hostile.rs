@@ -19,7 +19,7 @@ use crate::{GOLDEN, compiled};
 const OBJECTS: &str = "LATHE_TEST_HOSTILE_OBJECTS";
 
 /// Damaged copies of each object.
-const CASES: u32 = 200;
+const CASES: u32 = 120;
 
 /// KiB of address space for the cases: LLVM's own, and what a launch may use.
 const MEMORY_KIB: u32 = 2 << 20;

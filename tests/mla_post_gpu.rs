@@ -137,7 +137,8 @@ fn ranks(engines: [&Engine; 2], key: &MlaPost, account: &Account) -> [Rank; 2] {
         let sets: Vec<Vec<bf16>> = (0..SETS).map(|_| (0..rows * LATENTS as usize).map(&mut row).collect()).collect();
         let sets = sets.into_iter().map(|o| Set {
             o: DeviceBuffer::from_slice(device, &o).expect("fits"),
-            lse: DeviceBuffer::from_slice(device, &(0..rows).map(|_| rng.f32() * 8.0).collect::<Vec<_>>()).expect("fits"),
+            lse: DeviceBuffer::from_slice(device, &(0..rows).map(|_| rng.f32() * 8.0).collect::<Vec<_>>())
+                .expect("fits"),
             wanted: DeviceBuffer::uninit(device, (key.tokens * ROW) as usize).expect("fits"),
         });
         let sets = sets.collect();

@@ -213,6 +213,59 @@ fn compile_emits_every_form() {
     }
 }
 
+/// Every chip; the sums by line and by instruction are the total, and the lines are the author's.
+#[test]
+fn trace_tells_costs_by_line_and_instruction() {
+    for chip in ["gfx950", "gfx942", "gfx1201"] {
+        let device = format!("gcn:{chip}");
+        let settings = ["trace", "mla_combine", "--set", "ranks=2", "--set", "tokens=3", "--device", &device];
+        let report = json(&[&settings[..], &["--json"]].concat());
+        assert_eq!((&report["ok"], &report["device"]), (&Value::Bool(true), &Value::String(device.clone())));
+        let count = |cost: &Value, name: &str| cost[name].as_u64().unwrap_or_else(|| panic!("{name} of {cost}"));
+        let list = |name: &str| report[name].as_array().expect("a list").clone();
+        for column in ["executions", "bytes_loaded", "bytes_stored", "cache_lines", "lds_conflicts", "waits"] {
+            let total = count(&report["total"], column);
+            for part in ["lines", "instructions"] {
+                let sum: u64 = list(part).iter().map(|cost| count(cost, column)).sum();
+                assert_eq!(sum, total, "{chip}: {column} by {part}");
+            }
+        }
+        // 3 tokens x 128 heads x 512 channels, of two ranks, read once each in bf16; written in bf16.
+        let row = 512 * 2;
+        let written = count(&report["total"], "bytes_stored");
+        assert_eq!((written % row, written >= row), (0, true), "{chip}: {written} bytes stored");
+        assert!(count(&report["total"], "bytes_loaded") >= 2 * written, "{chip}");
+        let lines = list("lines");
+        let sources = lines.iter().filter_map(|l| l["line"].as_str()).filter(|l| l.contains(".rs:")).count();
+        assert!(sources * 2 > lines.len(), "{chip}: {lines:?}");
+        let cycles = |cost: &Value| {
+            ["valu", "mfma", "vmem", "lds", "salu"].iter().map(|u| count(&cost["cycles"], u)).sum::<u64>()
+        };
+        let all: Vec<u64> = lines.iter().map(cycles).collect();
+        assert!(all.is_sorted_by(|a, b| a >= b) && all.iter().sum::<u64>() == cycles(&report["total"]), "{all:?}");
+        let banks = if chip == "gfx950" { 64 } else { 32 };
+        assert_eq!(report["assumptions"]["lds_banks"], banks);
+
+        let out = lathe(&[&settings[..], &["--top", "3"]].concat());
+        let table = text(&out.stdout);
+        assert!(out.status.success(), "{table}");
+        for wanted in
+            ["cycles are estimates", "source line", "instruction", "conflicts", "more: --top", &format!("on {device}")]
+        {
+            assert!(table.contains(wanted), "{chip} lacks {wanted}:\n{table}");
+        }
+        assert!(table.matches("kernels/src/mla").count() >= 3, "{table}");
+    }
+    wrong(
+        &["trace", "mla_combine", "--device", "cpu"],
+        &["`cpu` executes no code object", "gcn:gfx950, gcn:gfx942, gcn:gfx1201"],
+    );
+    wrong(&["trace", "mla_combine", "--device", "gcn:sm_90"], &["gcn:sm_90"]);
+    wrong(&["trace", "frobnicate"], &["unknown kernel `frobnicate`"]);
+    wrong(&["trace", "mla_combine", "--set", "ranks=3"], &["ranks"]);
+    wrong(&["trace", "mla_combine", "--top", "0"], &["--top"]);
+}
+
 #[test]
 fn wrong_requests_are_one_line_and_status_2() {
     let run = |set: &'static str| ["run", "mla_combine", "--set", set];

@@ -194,7 +194,14 @@ impl Device for Gcn {
                 .collect(),
         });
         *self.costs.lock().unwrap_or_else(PoisonError::into_inner) = costs;
-        Ok(LaunchReport { time, findings: vec![] })
+        let finding = |pc: &u64| {
+            let place = object.line(*pc).and_then(|(_, op)| author(compiled.kernel(), op));
+            let place = place.map_or(String::new(), |l| format!("{l}: "));
+            format!(
+                "{place}a buffer access of several words ends past the buffer's end (pc {pc:#x}): chips differ in what it does"
+            )
+        };
+        Ok(LaunchReport { time, findings: stats.cut.iter().map(finding).collect() })
     }
 
     fn sharing(&self) -> Option<&dyn Sharing> {

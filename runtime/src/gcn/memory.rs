@@ -1,6 +1,6 @@
 //! Device memory: a set of allocations, some of which several devices share. Any other address is an error.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -281,11 +281,13 @@ pub(crate) struct Space<'m> {
     late: Option<Late<'m>>,
     /// Grows with every change that somebody may see.
     version: u64,
+    /// Instructions whose access of several words the end of a buffer cut.
+    pub(crate) cut: BTreeSet<u64>,
 }
 
 impl<'m> Space<'m> {
     pub(crate) fn new(memory: &'m mut Memory, kernarg: &'m [u8], image: &'m [u8]) -> Self {
-        Self { memory, kernarg, image, wave: 0, late: None, version: 0 }
+        Self { memory, kernarg, image, wave: 0, late: None, version: 0, cut: BTreeSet::new() }
     }
 
     /// The same for wave number `wave`, whose workgroup's stores become visible late.

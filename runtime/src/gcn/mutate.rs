@@ -86,7 +86,7 @@ pub fn candidates(object: &CodeObject, kernel: &str) -> Result<Vec<Candidate>> {
         if name == "s_barrier_signal" {
             signal = Some(pc);
         } else if matches!(name, "s_waitcnt" | "s_barrier" | "s_barrier_wait") || name.starts_with("s_wait_") {
-            let signal = signal.take().filter(|_| name == "s_barrier_wait");
+            let signal = if name == "s_barrier_wait" { signal.take() } else { None };
             // What changes no value is not told apart by what values come out.
             if name != "s_wait_alu" && name != "s_wait_idle" {
                 all.push(Candidate { pc, text: text.to_owned(), signal });

@@ -1,5 +1,7 @@
 //! Launches: start state, workgroups, scheduling of waves, barriers.
 
+use std::collections::BTreeSet;
+
 use lathe_dsl::target::Generation;
 
 use crate::gcn::decode::{Inst, TTMP0};
@@ -54,6 +56,9 @@ pub struct Stats {
     pub barriers: u64,
     /// Per wave, if asked for by [`Options::record`].
     pub traces: Vec<Trace>,
+    /// Addresses of instructions whose buffer access of several words began within the buffer and ended past it: gfx9 drops the
+    /// words that are past, what other chips do is not said.
+    pub cut: BTreeSet<u64>,
     /// If asked for by [`Options::profile`].
     pub profile: Option<Profile>,
 }
@@ -223,6 +228,9 @@ pub(super) fn slice(
                 Ok(inst) => {
                     let exec = wave.exec();
                     near(wave, inst, pc).and_then(|()| isa::exec(&mut Context { wave, lds, space }, inst)).map(|flow| {
+                        if !space.cut.is_empty() {
+                            stats.cut.append(&mut space.cut);
+                        }
                         if let Some(profile) = &mut stats.profile {
                             profile.count(object.word(pc), inst, wave, exec);
                         }

@@ -342,7 +342,8 @@ mod tests {
         // Many workgroups in order; few in a random one, which takes many more turns.
         let (order, random) = (("cpu:gfx950", None), [("cpu:sm_90", Some(1)), ("cpu:gfx1201", Some(u64::MAX))]);
         let small = [(2, 1, 1, 2), (4, 3, 3, 1), (2, 9, 1, 3)];
-        let mut runs = vec![(8, 8, 8, 0, order), (4, 5, 1, 7, ("cpu:gfx1201", None)), (2, 16, 4, 0, ("cpu:sm_90", None))];
+        let mut runs =
+            vec![(8, 8, 8, 0, order), (4, 5, 1, 7, ("cpu:gfx1201", None)), (2, 16, 4, 0, ("cpu:sm_90", None))];
         runs.extend(small.into_iter().flat_map(|(r, t, q, c)| random.map(|device| (r, t, q, c, device))));
         for (seed, (ranks, tokens, q, ctas, (device, order))) in (2..).zip(runs) {
             let engine = Engine::open(device, order).unwrap();

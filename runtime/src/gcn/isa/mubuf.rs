@@ -21,14 +21,19 @@ pub(crate) struct Resource {
 }
 
 impl Resource {
+    /// Whether an access of so many bytes begins in the buffer and ends past it.
+    fn cuts(&self, offset: u64, bytes: u32) -> bool {
+        let inside = |bytes: u32| offset + u64::from(bytes) <= self.bytes;
+        inside(bytes.min(4)) != inside(bytes)
+    }
+
     /// Refuses an access of so many bytes on which the chips of a family may differ.
     fn settled(&self, family: Family, offset: u64, scalar: u64, bytes: u32) -> Result<(), ErrorKind> {
         if family == Family::Gfx9 {
             return Ok(());
         }
         let inside = |first: u64, bytes: u64| first + bytes <= self.bytes;
-        let words = u64::from(bytes.min(4));
-        if inside(offset, words) != inside(offset, bytes.into()) {
+        if self.cuts(offset, bytes) {
             return Err(ErrorKind::Unsupported(format!(
                 "a wide access that the end of the buffer of {} bytes cuts",
                 self.bytes
@@ -118,10 +123,16 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, row: &'static Row, inst: &Inst) -> 
             }
             let offset = offsets.v[lane] + constant;
             r.settled(family, offset, scalar, bytes).map_err(|e| e.lane(lane))?;
+            if r.cuts(offset, bytes) {
+                cx.space.cut.insert(cx.wave.current_pc);
+            }
             places[lane] = Some(Place::Buffer { base: r.base, offset, limit: r.bytes });
         }
     } else {
         r.settled(family, constant, scalar, bytes)?;
+        if r.cuts(constant, bytes) {
+            cx.space.cut.insert(cx.wave.current_pc);
+        }
         for lane in lanes_of(exec) {
             places[lane] = Some(Place::Buffer { base: r.base, offset: constant, limit: r.bytes });
         }

@@ -34,6 +34,8 @@ pub(crate) struct Bench {
     pub(crate) lds: Lds,
     pub(crate) memory: Memory,
     pub(crate) base: u64,
+    /// Instructions whose access the end of a buffer cut.
+    cut: BTreeSet<u64>,
 }
 
 impl Bench {
@@ -46,7 +48,7 @@ impl Bench {
         wave.set_scc(false, false);
         let mut memory = Memory::default();
         let base = memory.alloc(MEMORY_BYTES);
-        Self { isa, wave, lds: Lds::new(LDS_BYTES, 2), memory, base }
+        Self { isa, wave, lds: Lds::new(LDS_BYTES, 2), memory, base, cut: BTreeSet::new() }
     }
 
     pub(crate) fn run(&mut self, program: &str) -> Result<Flow, Fault> {
@@ -56,6 +58,7 @@ impl Bench {
             self.wave.current_pc = 0x100 + 4 * i as u64;
             let mut space = Space::new(&mut self.memory, &[], &[]);
             flow = isa::exec(&mut Context { wave: &mut self.wave, lds: &mut self.lds, space: &mut space }, &inst)?;
+            self.cut.append(&mut space.cut);
         }
         Ok(flow)
     }
@@ -682,6 +685,28 @@ fn places_outside_everything_are_errors() {
     assert!(register(&fault("v_mov_b32_e32 v32, 0", "")));
     assert!(register(&fault("s_mov_b32 s64, 0", "")));
     assert!(register(&fault("v_accvgpr_write_b32 a8, v0", "v0=0")));
+}
+
+#[test]
+fn a_wide_access_that_the_end_of_a_buffer_cuts_is_noted() {
+    let cut = |program: &str, bytes: u32| {
+        let mut b = Bench::new(Target::GFX950);
+        let base = b.base;
+        for (i, word) in [base as u32, (base >> 32) as u32, bytes, 0].into_iter().enumerate() {
+            b.wave.set_scalar(4 + i as u16, 1, Scalar::known(u64::from(word))).unwrap();
+        }
+        b.set("v[8:9]", "0");
+        b.set("v8", "4");
+        b.run(program).unwrap();
+        !b.cut.is_empty()
+    };
+    let load = "buffer_load_dwordx4 v[0:3], off, s[4:7], 0 offset:8";
+    // Bytes 8 to 24: of a buffer that ends there, that ends among them, that ends before them.
+    assert!(!cut(load, 24) && cut(load, 23) && cut(load, 12) && !cut(load, 8) && !cut(load, 0));
+    let by_lane = "buffer_load_dwordx2 v[0:1], v8, s[4:7], 0 offen";
+    assert!(!cut(by_lane, 12) && cut(by_lane, 8) && !cut(by_lane, 4));
+    // One word is in the buffer or is not.
+    assert!(!cut("buffer_load_dword v0, off, s[4:7], 0 offset:8", 10));
 }
 
 #[test]
