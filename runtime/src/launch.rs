@@ -32,6 +32,9 @@ impl Compiled {
     /// its declaration first. The arguments' buffers may be dropped right away: that waits for the launch. The kernel may be
     /// dropped too. A grid without workgroups launches nothing.
     ///
+    /// A first launch loads the kernel, which CUDA may do only once nothing runs on the device. Where kernels wait for ones that are
+    /// launched later, load all of them first, with [`Compiled::resources_on`]; [`Group`](crate::device::Group) does.
+    ///
     /// # Errors
     /// As [`Compiled::launch`]; what the kernel does wrong on a GPU is told by a later call, at the latest by
     /// [`Stream::synchronize`].
