@@ -31,7 +31,7 @@ pub struct Options {
     pub max_steps: u64,
     /// Workgroups in flight at a time, at least 1; more while all of those wait.
     pub resident: usize,
-    /// Instructions a wave runs before another one gets its turn, at least 1.
+    /// Instructions a wave runs before another one gets its turn, at least 1; with a seed, at most so many.
     pub quantum: u64,
     /// Record [`Trace`]s.
     pub record: bool,

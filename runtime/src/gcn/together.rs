@@ -18,6 +18,9 @@ const WINDOW: usize = 64;
 /// Turns a wave of a workgroup in which nothing changed, after which the workgroup counts as waiting.
 const IDLE_TURNS: usize = 8;
 
+/// Turns without a change from one look at a wave's state to the next.
+const LOOKS: usize = 32;
+
 /// A launch of a group.
 #[derive(Clone, Copy)]
 pub struct Launch<'a> {
@@ -68,6 +71,8 @@ struct Active {
     /// Its stores on their way.
     late: Option<OfBlock>,
     /// Turns since something changed.
+    turns: usize,
+    /// Those of them in which it let others run or had a whole turn.
     idle: usize,
 }
 
@@ -217,14 +222,14 @@ impl Machine<'_, '_> {
             late.start(choices);
             late
         });
-        self.active.push(Active { party: at, group, late, idle: 0 });
+        self.active.push(Active { party: at, group, late, turns: 0, idle: 0 });
         Ok(true)
     }
 
     /// Lets a wave of workgroup `at` run, or all of them pass a barrier, or ends the workgroup.
     fn turn(&mut self, at: usize) -> Result<(), Blamed> {
         let Self { parties, memories, options, choices, late, active, version, steps, .. } = self;
-        let Active { party, group, late: block, idle } = &mut active[at];
+        let Active { party, group, late: block, turns, idle } = &mut active[at];
         let party = &mut parties[*party];
         let ready: Vec<_> = (0..group.waves.len())
             .filter(|w| group.waves[*w].1 == Status::Ready && !group.waves[*w].0.probe.is_stuck(*version))
@@ -243,6 +248,13 @@ impl Machine<'_, '_> {
         let w = ready[pick(choices, ready.len(), last.wrapping_sub(1))];
         group.last = w;
         let Launch { object, .. } = party.launch;
+        // Under a seed mostly short turns: what goes wrong between two instructions shows.
+        let longest = options.quantum.max(1);
+        let quantum = choices.as_mut().map_or(longest, |c| {
+            let most = 1 << [0, 2, 4, 7, 12][c.below(5)];
+            longest.min(1 + c.below(most) as u64)
+        });
+        let turn = Options { quantum, ..**options };
         let late = match (block, choices) {
             (Some(block), Some(choices)) => Some(Late { block, device: &mut late[party.rank], choices }),
             _ => None,
@@ -250,13 +262,18 @@ impl Machine<'_, '_> {
         let mut space =
             Space::new(&mut *memories[party.memory], &party.arguments, &object.image).with_late(w as u32, late);
         let before = group.lds.version();
-        let done = slice(object, group, w, &mut space, options, steps, &mut party.stats);
+        let done = slice(object, group, w, &mut space, &turn, steps, &mut party.stats);
         let stop = done.map_err(|error| (party.rank, error.of(party.member)))?;
         space.chance(stop == Stop::Yielded);
         let changes = space.version() + (group.lds.version() - before);
         *version += changes;
-        *idle = if changes > 0 { 0 } else { idle.saturating_add(1) };
-        if matches!(stop, Stop::Yielded | Stop::Through) {
+        if changes > 0 {
+            (*turns, *idle) = (0, 0);
+        }
+        *turns += 1;
+        *idle += usize::from(stop == Stop::Yielded || quantum == longest);
+        // Where it does not let others run by itself, looking now and then is enough.
+        if stop == Stop::Yielded || stop == Stop::Through && turns.is_multiple_of(LOOKS) {
             let mut probe = group.waves[w].0.probe;
             probe.visit(*version, || group.waves[w].0.state());
             group.waves[w].0.probe = probe;
