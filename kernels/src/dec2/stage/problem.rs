@@ -286,7 +286,7 @@ impl Epilogue<'_> {
             1..=6 => {
                 let product = self.number + 1;
                 let head = &w.heads[z];
-                let projection = if product % 2 == 0 { &head.query_key } else { &head.value };
+                let projection = if product.is_multiple_of(2) { &head.query_key } else { &head.value };
                 matrix(projection, head_width).rows((product as usize / 2 - 1) * step, step)
             }
             7 => self.quantised(self.sums(z, 6)).transposed(),
