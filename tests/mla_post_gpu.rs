@@ -180,6 +180,9 @@ fn steps(engines: [&Engine; 2], key: &MlaPost, steps: u32) {
     for set in 0..SETS {
         for rank in &ranks {
             rank.seat.begin(set as u32).expect("it is written");
+        }
+        // Behind the last of these: they wait for what the device does.
+        for rank in &ranks {
             rank.step(key, set);
         }
         for rank in &ranks {

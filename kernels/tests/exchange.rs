@@ -10,7 +10,7 @@ use lathe_kernels::mla::message::{Exchange, Messages, Step};
 use lathe_kernels::mla::push::StagePush;
 use lathe_kernels::mla::ranks::Received;
 use lathe_kernels::mla::reference::combine;
-use lathe_kernels::mla::{HEADS, LATENTS, THREADS, TOKENS_A_TASK, tasks};
+use lathe_kernels::mla::{HEADS, LATENTS, THREADS, TOKENS_A_TASK, Workers, tasks};
 use lathe_runtime::interp::{
     ArgValue, Checks, GlobalBuffer, Launch as RankLaunch, Options, Program, explore, launch_group,
 };
@@ -80,7 +80,7 @@ impl Kernel for Ranks {
             qsl: args.qsl,
             q: self.q,
         };
-        push.all(k, &exchange, k.block_id(Axis::X), self.ctas);
+        push.all(k, &exchange, Workers::all(k));
         let received = Received::new(&exchange);
         k.for_range(k.block_id(Axis::X), tasks(self.tokens, TOKENS_A_TASK), self.ctas, (), |task, ()| {
             let (head, first_token) = (task.rem_floor(HEADS), task.div_floor(HEADS) * TOKENS_A_TASK);

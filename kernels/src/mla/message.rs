@@ -158,7 +158,7 @@ pub const fn health_words(ctas: u32) -> u64 {
 /// Which is not, and what is allowed.
 pub fn check_step(ranks: u32, rank: u32, layer: u32) -> Result<(), String> {
     if rank >= ranks {
-        return Err(format!("rank {rank} of {ranks} ranks; allowed are 0 to {}", ranks - 1));
+        return Err(format!("rank {rank} of {ranks} ranks; allowed are 0 to {}", ranks.saturating_sub(1)));
     }
     if layer >= TAG_SLOTS {
         return Err(format!("layer {layer}; allowed are 0 to {}", TAG_SLOTS - 1));

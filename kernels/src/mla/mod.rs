@@ -69,10 +69,15 @@ impl<'k> Workers<'k> {
         Self { index: k.block_id(Axis::X), ctas: k.launch().grid[0] }
     }
 
+    /// Whether they are all workgroups of the launch.
+    fn are_all(&self, k: &'k Builder<'k>) -> bool {
+        k.launch().grid[0] == self.ctas
+    }
+
     /// Does tasks 0 to `tasks`, spread over the workgroups. A workgroup's threads come together between two of its tasks, but not
     /// behind its last one.
     pub fn each(self, k: &'k Builder<'k>, tasks: u32, mut task: impl FnMut(V<'k, u32>)) {
-        let all = k.launch().grid[0] == self.ctas;
+        let all = self.are_all(k);
         if tasks == self.ctas && all {
             task(self.index);
         } else if tasks <= self.ctas {

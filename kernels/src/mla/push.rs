@@ -19,7 +19,7 @@ use lathe_dsl::ir::MAX_BUFFER_BYTES;
 use lathe_dsl::prelude::*;
 
 use super::message::{Exchange, Messages, ROW_PAIRS, Step};
-use super::{CTAS, HEADS, LATENTS, THREADS};
+use super::{CTAS, HEADS, LATENTS, THREADS, Workers};
 
 /// Logical lanes that copy a row, 16 bytes each.
 const LANES: u32 = 64;
@@ -119,7 +119,7 @@ impl Kernel for MlaPush {
             qsl: args.qsl,
             q: self.q,
         };
-        push.all(k, &exchange, k.block_id(Axis::X), self.ctas);
+        push.all(k, &exchange, Workers::all(k));
     }
 }
 
@@ -142,13 +142,17 @@ pub struct StagePush<'k, A, B> {
 }
 
 impl<'k, A: Readable, B: Readable> StagePush<'k, A, B> {
-    /// Sends all rows, as workgroup `cta` (the same in all its threads) of `ctas`. Waits for nobody.
-    pub fn all(&self, k: &'k Builder<'k>, exchange: &Exchange<'k>, cta: V<'k, u32>, ctas: u32) {
+    /// Sends all rows, spread over the workgroups. Waits for nobody.
+    pub fn all(&self, k: &'k Builder<'k>, exchange: &Exchange<'k>, workers: Workers<'k>) {
+        let Workers { index: cta, ctas } = workers;
         let items = exchange.messages.tokens * HEADS;
         let waves = THREADS / k.wave();
-        let wave = k.thread_id(Axis::X).div_floor(k.wave());
+        // The drain before the flags is the wave's.
+        let wave = k.thread_id(Axis::X).div_floor(k.wave()).uniform();
         let regions: Vec<_> = (0..exchange.messages.ranks).map(|p| exchange.region(p)).collect();
         let first = wave * ctas + cta;
+        // Another workgroup's number would be that of somebody else's item.
+        let first = if workers.are_all(k) { first } else { cta.ge(ctas).select(items, first) };
         if items <= waves * ctas {
             k.if_(first.lt(items), || self.item(k, exchange, &regions, first));
         } else {

@@ -2,6 +2,7 @@
 
 use half::bf16;
 use lathe_dsl::ir::MAX_BUFFER_BYTES;
+use lathe_dsl::kernel::check_key;
 use lathe_dsl::prelude::*;
 use lathe_runtime::DeviceBuffer;
 
@@ -164,6 +165,7 @@ impl MlaPost {
         seat: &'a Seat,
         layer: u32,
     ) -> Result<MlaPostArgs<Host<'a>>, ArgsError> {
+        check_key(self).map_err(|error| ArgsError::Key(error.to_string()))?;
         check_step(self.ranks, seat.rank(), layer).map_err(ArgsError::Step)?;
         seat.fits(self)?;
         let Tensors { o, lse, seq_lens, qsl, w_v, w_v_scale, gate } = *tensors;
@@ -407,6 +409,14 @@ mod tests {
             assert_eq!(error.to_string(), wanted);
         };
         refused(batch.key, &batch.seat, 256, "layer 256; allowed are 0 to 255");
+        for (key, wanted) in [
+            (MlaPost { ranks: 0, ..batch.key }, "ranks"),
+            (MlaPost { q: 0, ..batch.key }, "q"),
+            (MlaPost { tokens: 3, q: 2, ..batch.key }, "tokens must be a multiple of q"),
+        ] {
+            let error = key.host_args(&batch.tensors(), &batch.core, &batch.seat, 0).map(drop).expect_err(wanted);
+            assert!(matches!(&error, ArgsError::Key(text) if text.contains(wanted)), "{error}");
+        }
         let two = MlaPost { ranks: 2, ..batch.key };
         refused(two, &batch.seat, 0, "0 regions in the table of peers; the kernel is for 2 ranks");
         let small = batch.device.peer_region(two.messages().region_bytes() - 8).unwrap();
@@ -415,6 +425,10 @@ mod tests {
             let table = lathe_runtime::device::PeerTable::new(&batch.device, regions).unwrap();
             Seat::new(&batch.device, rank, table, workgroups).unwrap()
         };
+        // With more room the halves would lie elsewhere than other sizes of messages have them.
+        let large = batch.device.peer_region(two.messages().region_bytes() + 16).unwrap();
+        let said = "the region of rank 0 has 99856 bytes; the kernel's messages take 99840";
+        refused(two, &seat(0, &[large, whole.clone()], two.ctas()), 0, said);
         let regions = [whole.clone(), small];
         let said = "the region of rank 1 has 99832 bytes; the kernel's messages take 99840";
         refused(two, &seat(0, &regions, two.ctas()), 0, said);

@@ -79,6 +79,9 @@ pub enum ArgsError {
         /// Which tensor.
         name: &'static str,
     },
+    /// The key is not allowed.
+    #[error("{0}")]
+    Key(String),
     /// The rank or the layer is none.
     #[error("{0}")]
     Step(String),
@@ -98,14 +101,14 @@ pub enum ArgsError {
         /// How many there should be.
         wanted: u32,
     },
-    /// A region is too small.
+    /// A region is not made for the kernel.
     #[error("the region of rank {rank} has {bytes} bytes; the kernel's messages take {wanted}")]
     Region {
         /// Whose.
         rank: usize,
         /// Its size.
         bytes: u64,
-        /// What it should be, at least.
+        /// What it should be.
         wanted: u64,
     },
 }

@@ -66,9 +66,9 @@ build_key! {
 const MAX_TOKENS: u32 = (MAX_BUFFER_BYTES / (uv::ROW as u64 * 2)) as u32;
 
 impl MlaPost {
-    /// Requests of the batch.
+    /// Requests of the batch; 0 for a key that is not allowed.
     pub fn requests(&self) -> u32 {
-        self.tokens / self.q
+        self.tokens.checked_div(self.q).unwrap_or(0)
     }
 
     /// Splits of a request; 0 without splits.
@@ -139,7 +139,8 @@ impl Kernel for MlaPost {
 }
 
 /// Gives a launch of `key`'s kernel to `stream`. That of another rank is to be given, too, without waiting for this one:
-/// [`Group`](lathe_runtime::device::Group) does that for the ranks of one process.
+/// [`Group`](lathe_runtime::device::Group) does that for the ranks of one process, and counts what ranks on one GPU need together,
+/// of which this call does not know.
 ///
 /// # Errors
 /// [`Error::NotCoResident`] if not all workgroups are resident at once, which ranks rely on; as [`Compiled::launch_on`].
@@ -266,7 +267,7 @@ impl<'h, 'k, C: Writable> Post<'h, 'k, C> {
     /// Sends this rank's rows to the ranks whose heads they are of; waits for nobody. Nothing to do for a rank that is alone.
     pub fn stage_push(&self, workers: Workers<'k>) {
         if let Source::Ranks { exchange, push, .. } = &self.source {
-            push.all(self.k, exchange, workers.index, workers.ctas);
+            push.all(self.k, exchange, workers);
         }
     }
 

@@ -22,7 +22,7 @@ pub struct Seat {
 }
 
 impl Seat {
-    /// That of `rank` on `device`, for kernels of at most `workgroups` workgroups. `table` has all ranks' regions, each of
+    /// That of `rank` on `device`, for kernels of `workgroups` workgroups. `table` has all ranks' regions, each of
     /// [`Messages::region_bytes`](crate::mla::message::Messages::region_bytes).
     ///
     /// # Errors
@@ -45,8 +45,11 @@ impl Seat {
         self.rank
     }
 
-    /// Sets the count of steps, which all ranks must have in common; each step needs a count of its own, one more than the last.
-    /// Modulo 2^32: steps 2^22 apart have the same tags, of which the older ones are long overwritten.
+    /// Sets the count of steps, which all ranks must have in common; each step needs a count of its own, one more than the last. A
+    /// step that has no tokens is not counted: nobody waits in it. Modulo 2^32: steps 2^22 apart have the same tags, of which the
+    /// older ones are long overwritten.
+    ///
+    /// On a GPU this waits for what the device was given, so let all ranks begin before one of them is launched.
     ///
     /// # Errors
     /// Writing failed.
@@ -62,15 +65,23 @@ impl Seat {
         self.health.check(REGIONS)
     }
 
-    /// Whether a kernel's messages have room in the regions.
+    /// Forgets waits that gave up: what they left behind must be known to be gone, as it is once all ranks begin a later step.
+    ///
+    /// # Errors
+    /// Writing failed.
+    pub fn clear(&self) -> Result<(), Error> {
+        self.health.clear()
+    }
+
+    /// Whether a kernel's messages fit the regions: exactly, as where their halves meet depends on their number.
     pub(super) fn fits(&self, key: &MlaPost) -> Result<(), ArgsError> {
         let (regions, wanted) = (self.table.regions(), key.messages().region_bytes());
         let ranks = if key.ranks > 1 { key.ranks as usize } else { 0 };
         if regions.len() != ranks {
             return Err(ArgsError::Peers { given: regions.len(), wanted: key.ranks as usize });
         }
-        let small = regions.iter().map(|r| r.region().bytes()).enumerate().find(|(_, bytes)| *bytes < wanted);
-        if let Some((rank, bytes)) = small {
+        let other = regions.iter().map(|r| r.region().bytes()).enumerate().find(|(_, bytes)| *bytes != wanted);
+        if let Some((rank, bytes)) = other {
             return Err(ArgsError::Region { rank, bytes, wanted });
         }
         if self.workgroups != key.ctas() {

@@ -27,9 +27,9 @@ impl<T, const N: usize> Copy for View<'_, T, N> {}
 impl<'a, T, const N: usize> View<'a, T, N> {
     /// All of a buffer that is dense in these extents; the first is not needed.
     pub fn dense(buffer: &'a DeviceBuffer<T>, inner: [u64; N]) -> Self {
-        let mut strides = [1; N];
+        let mut strides = [1u64; N];
         for i in (1..N).rev() {
-            strides[i - 1] = strides[i] * inner[i];
+            strides[i - 1] = strides[i].saturating_mul(inner[i]);
         }
         Self { buffer, first: 0, strides }
     }
@@ -37,7 +37,8 @@ impl<'a, T, const N: usize> View<'a, T, N> {
 
 impl<T, const N: usize> View<'_, T, N> {
     pub(super) fn address(&self) -> u64 {
-        self.buffer.address() + self.first * size_of::<T>() as u64
+        // Where it does not fit, no extents do.
+        self.buffer.address().saturating_add(self.first.saturating_mul(size_of::<T>() as u64))
     }
 }
 
@@ -92,11 +93,11 @@ impl<'a, T, const N: usize> Checked<'a, T, N> {
                 return Err(ArgsError::TooFar { name, dimension, stride, most });
             }
             strides[dimension] = stride as u32;
-            last += stride * extent.saturating_sub(1);
+            last = last.saturating_add(stride.saturating_mul(extent.saturating_sub(1)));
         }
         let len = self.view.buffer.len() as u64;
         if last >= len && extents.iter().all(|n| *n > 0) {
-            return Err(ArgsError::Short { name, end: last + 1, len });
+            return Err(ArgsError::Short { name, end: last.saturating_add(1), len });
         }
         Ok(strides)
     }
@@ -109,8 +110,8 @@ impl<'a, T, const N: usize> Checked<'a, T, N> {
                 return Err(ArgsError::NotDense { name, dimension, stride, wanted });
             }
         }
-        let (end, len) =
-            (self.view.first + u64::from(splits) * u64::from(tokens) * wanted[0], self.view.buffer.len() as u64);
+        let elements = (u64::from(splits) * u64::from(tokens)).saturating_mul(wanted[0]);
+        let (end, len) = (self.view.first.saturating_add(elements), self.view.buffer.len() as u64);
         if end > len {
             return Err(ArgsError::Short { name, end, len });
         }
