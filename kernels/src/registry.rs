@@ -10,7 +10,10 @@ use lathe_runtime::jit::{Compiled, Jit};
 use lathe_runtime::{Engine, Error};
 use serde::Serialize;
 
-use crate::dec2::block::Dec2;
+use crate::dec2::block::{Dec2, LaunchError};
+use crate::dec2::denoise;
+use crate::dec2::geometry::GeometryError;
+use crate::dec2::reference::Image;
 use crate::dec2::stage::names::EPILOGUES;
 use crate::gemm::mx::GemmMx;
 use crate::mla::combine::MlaCombine;
@@ -22,6 +25,9 @@ use crate::mla::uv::MlaUv;
 
 /// Makes a build of a kernel from `field=value` settings.
 type Parse = fn(&[(String, String)]) -> Result<Box<dyn Build>, KeyError>;
+
+/// Runs a kernel on a picture, with `field=value` settings and the device's seed.
+type Filter = fn(&Engine, &Image, &[(String, String)], u64) -> Result<Filtered, FilterError>;
 
 /// A kernel that has a name.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +44,8 @@ pub struct Entry {
     preset: &'static [(&'static str, &'static str)],
     /// Makes a build of it from `field=value` settings.
     parse: Parse,
+    /// Runs it on a picture, where it is made for pictures.
+    filter: Option<Filter>,
 }
 
 /// Every kernel, in alphabetical order; those that are one kernel with a number by it.
@@ -56,10 +64,13 @@ pub const KERNELS: &[Entry] = &{
     all
 };
 
-const FIRST: Entry = entry::<Dec2>(
-    "A decoder level of a Swin transformer with a kernel-prediction head: 38 products and epilogues in one launch",
-    &["expand", "epilogue", "product"],
-);
+const FIRST: Entry = Entry {
+    filter: Some(denoise::run),
+    ..entry::<Dec2>(
+        "A decoder level of a Swin transformer with a kernel-prediction head: 38 products and epilogues in one launch",
+        &["expand", "epilogue", "product"],
+    )
+};
 
 const OTHERS: &[Entry] = &[
     entry::<GemmMx>("Multiplies two MXFP4 matrices into one of bf16: D = A·Bᵀ", &["copy", "multiply", "store"]),
@@ -90,7 +101,7 @@ const OTHERS: &[Entry] = &[
 ];
 
 const fn entry<K: Run>(doc: &'static str, stages: &'static [&'static str]) -> Entry {
-    Entry { name: K::NAME, doc, stages, fields: K::FIELDS, preset: &[], parse: parse::<K> }
+    Entry { name: K::NAME, doc, stages, fields: K::FIELDS, preset: &[], parse: parse::<K>, filter: None }
 }
 
 fn parse<K: Run>(settings: &[(String, String)]) -> Result<Box<dyn Build>, KeyError> {
@@ -117,7 +128,7 @@ impl Entry {
         stages: &'static [&'static str],
         preset: &'static [(&'static str, &'static str)],
     ) -> Self {
-        Self { name, doc, stages, fields: K::FIELDS.split_at(1).1, preset, parse: parse::<K> }
+        Self { name, doc, stages, fields: K::FIELDS.split_at(1).1, preset, parse: parse::<K>, filter: None }
     }
 
     /// The kernel called `name`.
@@ -136,6 +147,85 @@ impl Entry {
         let preset = self.preset.iter().map(|(field, value)| ((*field).to_owned(), (*value).to_owned()));
         let settings: Vec<_> = preset.chain(settings.iter().cloned()).collect();
         (self.parse)(&settings)
+    }
+
+    /// Whether it filters pictures.
+    ///
+    /// # Errors
+    /// [`FilterError::NoPictures`].
+    pub fn filters_pictures(&self) -> Result<(), FilterError> {
+        self.filter.map(|_| ()).ok_or(FilterError::NoPictures { kernel: self.name })
+    }
+
+    /// Runs it on a picture, from which its key has the extents; `settings` are for the other fields. A picture of few enough pixels
+    /// is compared with plain Rust.
+    ///
+    /// # Errors
+    /// The kernel filters no pictures, a setting is not allowed, the picture is too small or too large, compiling or launching failed.
+    /// A wrong result is not an error but a failed [`Check`].
+    pub fn filter(
+        &self,
+        engine: &Engine,
+        picture: &Image,
+        settings: &[(String, String)],
+        seed: u64,
+    ) -> Result<Filtered, FilterError> {
+        let filter = self.filter.ok_or(FilterError::NoPictures { kernel: self.name })?;
+        filter(engine, picture, settings, seed)
+    }
+}
+
+fn filters() -> String {
+    KERNELS.iter().filter(|e| e.filter.is_some()).map(|e| e.name).collect::<Vec<_>>().join(", ")
+}
+
+/// What a kernel made of a picture.
+#[derive(Clone, Debug)]
+pub struct Filtered {
+    /// The new picture.
+    pub picture: Image,
+    /// How.
+    pub report: RunReport,
+}
+
+/// Why a kernel could not be run on a picture.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FilterError {
+    /// It is not made for pictures.
+    #[error("`{kernel}` takes no picture; kernels that do: {known}", known = filters())]
+    NoPictures {
+        /// The kernel.
+        kernel: &'static str,
+    },
+    /// A setting that the key does not allow.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// A setting that contradicts, or repeats, the picture.
+    #[error("`{field}` cannot be set: it is the picture's")]
+    FromPicture {
+        /// The field.
+        field: String,
+    },
+    /// There is no launch on a picture of this size.
+    #[error(transparent)]
+    Geometry(#[from] GeometryError),
+    /// Compiling failed.
+    #[error(transparent)]
+    Runtime(#[from] Error),
+    /// Launching failed.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+}
+
+impl FilterError {
+    /// Whether what was asked for is wrong, rather than what came of it.
+    pub const fn is_request(&self) -> bool {
+        match self {
+            Self::NoPictures { .. } | Self::Key(_) | Self::FromPicture { .. } | Self::Geometry(_) => true,
+            Self::Runtime(error) => matches!(error, Error::Trace(_)),
+            Self::Launch(_) => false,
+        }
     }
 }
 
@@ -233,18 +323,7 @@ impl<K: Run> Build for K {
         self.check_size()?;
         let compiled = engine.jit.get(self, engine.device.target())?;
         let outcome = Run::run(self, engine, &compiled, seed)?;
-        let ok = outcome.findings.is_empty() && outcome.checks.iter().all(|c| c.ok);
-        Ok(RunReport {
-            kernel: K::NAME,
-            key: self.fields(),
-            device: engine.device.name(),
-            seed,
-            record: compiled.record().clone(),
-            checks: outcome.checks,
-            findings: outcome.findings,
-            launch_ms: outcome.time.as_secs_f64() * 1e3,
-            ok,
-        })
+        Ok(RunReport::new(self, engine, &compiled, seed, outcome))
     }
 }
 
@@ -296,6 +375,24 @@ pub struct RunReport {
     pub launch_ms: f64,
     /// Whether every check passed and nothing was found.
     pub ok: bool,
+}
+
+impl RunReport {
+    /// Of a launch and its checks.
+    pub(crate) fn new<K: Run>(key: &K, engine: &Engine, compiled: &Compiled, seed: u64, outcome: Outcome) -> Self {
+        let ok = outcome.findings.is_empty() && outcome.checks.iter().all(|c| c.ok);
+        Self {
+            kernel: K::NAME,
+            key: key.fields(),
+            device: engine.device.name(),
+            seed,
+            record: compiled.record().clone(),
+            checks: outcome.checks,
+            findings: outcome.findings,
+            launch_ms: outcome.time.as_secs_f64() * 1e3,
+            ok,
+        }
+    }
 }
 
 /// A key as a JSON object, its fields in order.

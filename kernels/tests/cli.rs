@@ -796,3 +796,100 @@ fn checks_are_chosen() {
     assert!(lathe(&run).status.success());
     wrong(&[&run[..], &["--device", "gcn:gfx950"]].concat(), &["--checks is for device `cpu`", "`gcn:gfx950`"]);
 }
+
+/// Width, height and bytes of a PPM file as the command writes it.
+fn ppm(path: &str) -> (String, Vec<u8>) {
+    let bytes = std::fs::read(path).expect("a picture");
+    let ends: Vec<usize> = (0..bytes.len()).filter(|i| bytes[*i] == b'\n' || bytes[*i] == b' ').collect();
+    (text(&bytes[..ends[2]]).to_owned(), bytes[ends[3] + 1..].to_vec())
+}
+
+/// The decibels of the bytes of two pictures, worked out from the files.
+fn decibels(a: &[u8], b: &[u8]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    let square: f64 = a.iter().zip(b).map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2)).sum();
+    10.0 * (255.0 * 255.0 * a.len() as f64 / square).log10()
+}
+
+#[test]
+fn run_denoises_a_picture() {
+    let folder = Folder::new();
+    let path = |name: &str| folder.path(name);
+    // Two flat halves, 12×7: odd, and windows that hang over every side.
+    let mut clean = b"P6\n12 7\n255\n".to_vec();
+    clean.extend((0..12 * 7).flat_map(|i| if i % 12 < 6 { [60, 90, 200] } else { [220, 180, 30] }));
+    std::fs::write(path("clean.ppm"), clean).unwrap();
+    let (clean, noisy, once, twice) = (&path("clean.ppm"), &path("noisy.ppm"), &path("once.ppm"), &path("twice.png"));
+    let report = folder.json(&[
+        "run",
+        "dec2",
+        "--image",
+        clean,
+        "--noise",
+        "0.05",
+        "--seed",
+        "3",
+        "--noisy-output",
+        noisy,
+        "-o",
+        once,
+        "--json",
+    ]);
+    assert_eq!(report["ok"], true, "{report}");
+    assert_eq!((report["key"]["ex"].as_u64(), report["key"]["ey"].as_u64()), (Some(12), Some(7)));
+    assert_eq!(report["checks"].as_array().map(Vec::len), Some(2));
+    let of = |name: &str| report["psnr"][name].as_f64().unwrap();
+    assert!(of("after") > of("before") + 3.0 && of("edges_after") > of("edges_before"), "{report}");
+    // The numbers are of the files.
+    let files = [clean, noisy, once].map(|path| ppm(path));
+    assert!(files.iter().all(|(head, _)| head == "P6\n12 7"), "{files:?}");
+    for (i, name) in [(1, "before"), (2, "after")] {
+        let worked_out = decibels(&files[i].1, &files[0].1);
+        assert!((of(name) - worked_out).abs() < 0.02, "{name}: {} {worked_out}", of(name));
+    }
+    // The noisy file is what was denoised.
+    let out = folder.lathe(&["run", "dec2", "--image", noisy, "--clean", clean, "-o", twice, "--seed", "3"]);
+    assert!(out.status.success(), "{}", text(&out.stderr));
+    let wanted = format!("psnr     {:.2} dB before, {:.2} dB after\n", of("before"), of("after"));
+    assert!(text(&out.stdout).contains(&wanted), "`{wanted}` in {}", text(&out.stdout));
+    assert!(std::fs::read(twice).unwrap().starts_with(b"\x89PNG"));
+    // With nothing to compare with there is nothing to tell.
+    let report =
+        folder.json(&["run", "dec2", "--image", twice, "-o", once, "--set", "ox=0", "--set", "oy=2", "--json"]);
+    assert!(report["psnr"].is_null() && report["key"]["oy"] == 2, "{report}");
+}
+
+#[test]
+fn wrong_requests_for_pictures_are_one_line_and_status_2() {
+    let folder = Folder::new();
+    let good = &folder.file("good.ppm", "P3\n2 2\n255\n1 2 3 4 5 6 7 8 9 10 11 12\n");
+    let other = &folder.file("other.ppm", "P3\n4 1\n255\n1 2 3 4 5 6 7 8 9 10 11 12\n");
+    let thin = &folder.file("thin.ppm", "P3\n1 2\n255\n1 2 3 4 5 6\n");
+    let words = &folder.file("words.png", "these are words");
+    let cut = &folder.file("cut.ppm", "P3\n2 2\n255\n1 2 3");
+    let (out, nowhere, jpeg) = (&folder.path("out.png"), &folder.path("no/out.png"), &folder.path("out.jpg"));
+    let missing = &folder.path("missing.png");
+    let image = |image, output| ["run", "dec2", "--image", image, "-o", output];
+    let more = |more: &[&'static str]| [&image(good, out), more].concat();
+    wrong(&image(missing, out), &["cannot read", "missing.png", "No such file"]);
+    wrong(&image(words, out), &["words.png is no PNG or PNM picture"]);
+    wrong(&image(cut, out), &["cut.ppm is no PNG or PNM picture"]);
+    wrong(&image(thin, out), &["the image is 1×2", "must be at least 1"]);
+    wrong(&image(good, nowhere), &["cannot write", "no/out.png", "No such file"]);
+    wrong(&image(good, jpeg), &["out.jpg", "must end in .png or .ppm"]);
+    wrong(&["run", "gemm_mx", "--image", good, "-o", out], &["`gemm_mx` takes no picture", "dec2"]);
+    wrong(&["run", "dec2.e8", "--image", good, "-o", out], &["`dec2.e8` takes no picture"]);
+    wrong(&["run", "dec2", "--image", good], &["--output <FILE>"]);
+    wrong(&["run", "dec2", "-o", out], &["--image <FILE>"]);
+    wrong(&["run", "dec2", "--noise", "0.1"], &["--image <FILE>"]);
+    wrong(&more(&["--set", "ey=2"]), &["`ey` cannot be set", "picture"]);
+    wrong(&more(&["--set", "ox=1"]), &["the origin (1, 4) is odd"]);
+    wrong(&more(&["--noise", "2"]), &["a number from 0 to 1"]);
+    wrong(&more(&["--noise", "-1"]), &["a number from 0 to 1"]);
+    wrong(&more(&["--noise", "nan"]), &["a number from 0 to 1"]);
+    wrong(&more(&["--noisy-output", "x.png"]), &["--noise <SIGMA>"]);
+    wrong(&[&image(good, out)[..], &["--clean", other]].concat(), &["the image is 2×2, the clean one 4×1"]);
+    wrong(&[&image(good, out)[..], &["--clean", good, "--noise", "0"]].concat(), &["cannot be used with"]);
+    // Nothing was done.
+    assert!(!Path::new(out).exists());
+}

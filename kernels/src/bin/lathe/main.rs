@@ -15,6 +15,7 @@ mod keys;
 mod list;
 mod opt;
 mod output;
+mod picture;
 mod run;
 mod setup;
 mod text;

@@ -6,9 +6,11 @@ use lathe_kernels::registry::{Entry, RunError, RunReport};
 use lathe_runtime::device::CpuOptions;
 use lathe_runtime::interp::Checks;
 use lathe_runtime::{Engine, Error};
+use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::output::{self, say};
+use crate::picture::PictureArgs;
 use crate::setup::{self, CacheArgs};
 
 #[derive(clap::Args)]
@@ -32,6 +34,8 @@ pub struct Run {
     #[arg(long, value_parser = setup::rounding)]
     mma_rounding: Option<MmaRounding>,
     #[command(flatten)]
+    picture: PictureArgs,
+    #[command(flatten)]
     cache: CacheArgs,
     /// Print one JSON object.
     #[arg(long)]
@@ -41,7 +45,20 @@ pub struct Run {
 impl Run {
     pub fn execute(&self) -> Result<(), Failure> {
         let kernel = Entry::find(&self.kernel).map_err(Failure::request)?;
+        if let Some(pictures) = self.picture.open(kernel, self.seed)? {
+            let report = pictures.run(kernel, &self.engine()?, &self.settings, self.seed)?;
+            return self.tell(&report.run, &report, &report.lines());
+        }
         let build = kernel.build(&self.settings).map_err(Failure::request)?;
+        let report = build.run(&self.engine()?, self.seed).map_err(|error| match error {
+            RunError::TooLarge { .. } | RunError::Runtime(Error::Trace(_)) => Failure::request(error),
+            _ => Failure::outcome(error),
+        })?;
+        self.tell(&report, &report, &[])
+    }
+
+    /// The device with its compiler, as options and environment say.
+    fn engine(&self) -> Result<Engine, Failure> {
         let cache = self.cache.cache()?;
         let options = CpuOptions {
             seed: Some(self.seed),
@@ -57,15 +74,19 @@ impl Run {
             let device = &self.device;
             return Err(Failure::request(format!("{option} is for device `cpu`; `{device}` has no such choice")));
         }
-        let report = build.run(&engine, self.seed).map_err(|error| match error {
-            RunError::TooLarge { .. } | RunError::Runtime(Error::Trace(_)) => Failure::request(error),
-            _ => Failure::outcome(error),
-        })?;
+        Ok(engine)
+    }
+
+    /// Prints a report, as JSON `whole`, as text with `more` lines; its verdict is the exit status.
+    fn tell(&self, report: &RunReport, whole: &impl Serialize, more: &[String]) -> Result<(), Failure> {
         output::warn(&report.record.warnings);
         if self.json {
-            say!("{}", serde_json::to_string(&report).map_err(Failure::outcome)?);
+            say!("{}", serde_json::to_string(whole).map_err(Failure::outcome)?);
         } else {
-            print(&report)?;
+            print(report)?;
+            for line in more {
+                say!("{line}");
+            }
         }
         if report.ok { Ok(()) } else { Err(Failure::check()) }
     }

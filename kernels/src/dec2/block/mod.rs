@@ -8,6 +8,7 @@ mod problem;
 mod run;
 
 pub use launch::LaunchError;
+pub(crate) use run::{MOST_PIXELS, checks};
 
 use lathe_dsl::prelude::*;
 

@@ -7,11 +7,11 @@ use lathe_runtime::jit::Compiled;
 
 use super::problem::Problem;
 use super::{Dec2, LaunchError};
-use crate::dec2::reference::frame;
+use crate::dec2::reference::{Outputs, frame};
 use crate::registry::{Check, Outcome, Run, RunError};
 
 /// Pixels whose check takes some seconds.
-const MOST_PIXELS: u64 = 1 << 14;
+pub(crate) const MOST_PIXELS: u64 = 1 << 14;
 
 /// Host memory that a pixel takes: planes and images, on either side.
 const BYTES_A_PIXEL: u64 = 2 * (2 * 96 + 128 / 4 + 4 * 8);
@@ -44,23 +44,24 @@ impl Run for Dec2 {
             Err(e) => unreachable!("inputs of this key: {e}"),
         };
         let expected = frame(&inputs, &options).unwrap_or_else(|e| unreachable!("inputs of this key's extents: {e}"));
-        let value = |code: &u8| f64::from(Narrow::E4m3.decode(*code));
-        let checks = vec![
-            near(
-                "features in plain Rust",
-                found.features.iter().map(value),
-                expected.features.iter().map(value),
-                |i| format!("code {i} of the arena"),
-            ),
-            near(
-                "the image in plain Rust",
-                found.image.texels().as_flattened().iter().map(|x| x.to_f64()),
-                expected.image.texels().as_flattened().iter().map(|x| x.to_f64()),
-                |i| format!("channel {} of texel {}", i % 4, i / 4),
-            ),
-        ];
-        Ok(Outcome { checks, findings: report.findings, time: report.time })
+        Ok(Outcome { checks: checks(&found, &expected), findings: report.findings, time: report.time })
     }
+}
+
+/// What a launch gave against plain Rust.
+pub(crate) fn checks(found: &Outputs, expected: &Outputs) -> Vec<Check> {
+    let value = |code: &u8| f64::from(Narrow::E4m3.decode(*code));
+    vec![
+        near("features in plain Rust", found.features.iter().map(value), expected.features.iter().map(value), |i| {
+            format!("code {i} of the arena")
+        }),
+        near(
+            "the image in plain Rust",
+            found.image.texels().as_flattened().iter().map(|x| x.to_f64()),
+            expected.image.texels().as_flattened().iter().map(|x| x.to_f64()),
+            |i| format!("channel {} of texel {}", i % 4, i / 4),
+        ),
+    ]
 }
 
 /// Part of numbers that may be a code off and more: sums that a chip rounds otherwise than once fall to the other side of a

@@ -14,10 +14,13 @@
 //! * The head takes these from the neighbours' logits. The gate is open.
 
 mod features;
+pub mod file;
 pub mod picture;
+mod run;
 mod weights;
 
 pub use features::{Features, features};
+pub(crate) use run::run;
 pub use weights::weights;
 
 /// Directions of a pixel's neighbours: the taps of the filter but the centre's, (row, column).

@@ -45,51 +45,6 @@ pub fn card(width: u32, height: u32) -> Result<Image, ImageError> {
     })
 }
 
-/// Bytes that are no picture.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("no picture: {0}")]
-pub struct PictureError(String);
-
-/// A binary PPM file (`P6`, 8 bits a colour): what is below 0 or a NaN is black, what is above 1 as bright as there is.
-pub fn to_ppm(image: &Image) -> Vec<u8> {
-    let mut bytes = format!("P6\n{} {}\n255\n", image.width(), image.height()).into_bytes();
-    // `as` saturates, and makes a NaN 0.
-    bytes.extend(image.texels().iter().flat_map(|t| [t[0], t[1], t[2]]).map(|c| (c.to_f32() * 255.0).round() as u8));
-    bytes
-}
-
-/// The picture of a binary PPM file of 8 bits a colour, values from 0 to 1.
-///
-/// # Errors
-/// The file is of another kind, or cut off.
-pub fn from_ppm(bytes: &[u8]) -> Result<Image, PictureError> {
-    let fail = |what: &str| PictureError(what.to_owned());
-    let mut rest = bytes.strip_prefix(b"P6").ok_or_else(|| fail("it does not begin with P6"))?;
-    let mut numbers = [0u32; 3];
-    for (number, what) in numbers.iter_mut().zip(["width", "height", "largest value"]) {
-        // White space and comments, then digits.
-        loop {
-            rest = rest.trim_ascii_start();
-            let Some(comment) = rest.strip_prefix(b"#") else { break };
-            rest = &comment[comment.iter().position(|b| *b == b'\n').unwrap_or(comment.len())..];
-        }
-        let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
-        let text = str::from_utf8(&rest[..digits]).unwrap_or_default();
-        *number = text.parse().map_err(|_| fail(&format!("its {what} is no number")))?;
-        rest = &rest[digits..];
-    }
-    let [width, height, largest] = numbers;
-    if largest != 255 {
-        return Err(PictureError(format!("its largest value is {largest}, not 255")));
-    }
-    // One white space, then the colours.
-    let colours = rest.get(1..).unwrap_or_default();
-    let value = |byte: u8| <f16 as Float>::from_f64(f64::from(byte) / 255.0);
-    let texels = colours.as_chunks().0.iter().map(|[r, g, b]| [value(*r), value(*g), value(*b), f16::ONE]);
-    let count = width as usize * height as usize;
-    Image::new(width, height, texels.take(count).collect()).map_err(|e| PictureError(e.to_string()))
-}
-
 /// The image with normal noise of this deviation in each colour; the same for the same seed.
 ///
 /// # Errors
@@ -107,6 +62,9 @@ pub fn noisy(image: &Image, deviation: f64, seed: u64) -> Result<Image, ImageErr
     });
     Image::new(image.width(), image.height(), texels.collect())
 }
+
+/// What contrast counts as an edge.
+pub const EDGE: f64 = 0.15;
 
 /// Peak signal-to-noise ratio of the three colours, in dB, for a peak of 1; infinite for equal images, `None` for unequal sizes.
 pub fn psnr(image: &Image, against: &Image) -> Option<f64> {

@@ -2,16 +2,14 @@ use half::f16;
 use lathe_dsl::numerics::Float;
 use lathe_runtime::Engine;
 
-use super::picture::{card, from_ppm, noisy, psnr, psnr_at_edges, to_ppm};
-use super::{SCALE, channel, features, weights};
+use super::picture::{EDGE, card, noisy, psnr, psnr_at_edges};
+use super::{SCALE, channel, features, file, weights};
 use crate::dec2::block::{Dec2, LaunchError};
 use crate::dec2::geometry::{Extents, Geometry, Origin};
 use crate::dec2::options::{CoarseExtent, Options, SubpixelOrder, TapOrder};
 use crate::dec2::reference::filter::{self, Pictures};
 use crate::dec2::reference::{BlockTrace, Image, Inputs, frame};
-
-/// What contrast counts as an edge.
-const EDGE: f64 = 0.15;
+use crate::registry::Entry;
 
 /// Calls `f` with the inputs that an image makes.
 fn with_inputs<R>(image: &Image, origin: Origin, options: &Options, f: impl FnOnce(&Inputs<'_>) -> R) -> R {
@@ -181,18 +179,90 @@ fn the_kernel_denoises_as_plain_rust_does() {
 
 #[test]
 fn pictures_are_read_and_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
     let image = card(13, 7).unwrap();
-    let file = to_ppm(&image);
-    assert!(file.starts_with(b"P6\n13 7\n255\n") && file.len() == 12 + 3 * 91);
-    let again = from_ppm(&file).unwrap();
-    assert_eq!(to_ppm(&again), file);
-    assert!(psnr(&again, &image).unwrap() > 50.0);
-    let texel = [near(-3.0), near(7.0), f16::NAN, f16::ONE];
-    assert!(to_ppm(&Image::new(1, 1, vec![texel]).unwrap()).ends_with(&[0, 255, 0]));
-    let told = |bytes: &[u8]| from_ppm(bytes).unwrap_err().to_string();
-    assert_eq!(from_ppm(b"P6 # a comment\n#and another\n 1 1\n255\n\xFF\0\xFF").unwrap().texels()[0][0], f16::ONE);
-    assert_eq!(told(b"P5\n1 1\n255\n\0"), "no picture: it does not begin with P6");
-    assert_eq!(told(b"P6\n1 x\n"), "no picture: its height is no number");
-    assert_eq!(told(b"P6\n1 1\n65535\n"), "no picture: its largest value is 65535, not 255");
-    assert_eq!(told(b"P6\n2 1\n255\n\0\0\0\0\0"), "no picture: an image of 2\u{d7}1 has 1 texels");
+    for name in ["a.png", "a.ppm"] {
+        file::write(&path(name), &image).unwrap();
+        let again = file::read(&path(name)).unwrap();
+        assert_eq!(again, file::in_8_bits(&image), "{name}");
+        assert!(psnr(&again, &image).unwrap() > 50.0);
+    }
+    assert!(std::fs::read(path("a.png")).unwrap().starts_with(b"\x89PNG"));
+    let ppm = std::fs::read(path("a.ppm")).unwrap();
+    assert!(ppm.starts_with(b"P6\n13 7 255\n"), "{ppm:?}");
+    // The first bytes say what it is, not the name.
+    std::fs::copy(path("a.ppm"), path("b.png")).unwrap();
+    assert_eq!(file::read(&path("b.png")).unwrap(), file::in_8_bits(&image));
+    let odd = Image::new(1, 1, vec![[near(-3.0), near(7.0), f16::NAN, f16::ONE]]).unwrap();
+    file::write(&path("c.ppm"), &odd).unwrap();
+    assert!(std::fs::read(path("c.ppm")).unwrap().ends_with(&[0, 255, 0]));
+    // Grey of 16 bits.
+    std::fs::write(path("d.pgm"), b"P5\n2 1\n65535\n\x80\0\xFF\xFF").unwrap();
+    let grey = file::read(&path("d.pgm")).unwrap();
+    assert_eq!(grey.texels(), [[near(0.5), near(0.5), near(0.5), f16::ONE], [f16::ONE; 4]]);
+
+    let read = |name: &str| file::read(&path(name)).unwrap_err().to_string();
+    assert!(read("none.png").contains("none.png: No such file"), "{}", read("none.png"));
+    assert!(file::read(folder.path()).unwrap_err().to_string().contains("cannot read"));
+    let png = std::fs::read(path("a.png")).unwrap();
+    for (name, bytes) in [("e.png", &b""[..]), ("f.png", b"no picture"), ("g.png", &png[..png.len() / 2])] {
+        std::fs::write(path(name), bytes).unwrap();
+        assert!(read(name).contains(&format!("{name} is no PNG or PNM picture: ")), "{}", read(name));
+    }
+    for name in ["a.jpg", "a", "a.ppm.gz"] {
+        let told = file::writable(&path(name)).unwrap_err().to_string();
+        assert!(told.ends_with(&format!("{name}: its name must end in .png or .ppm")), "{told}");
+        assert_eq!(file::write(&path(name), &image).unwrap_err().to_string(), told);
+    }
+    let nowhere = file::writable(&path("no/a.png")).unwrap_err().to_string();
+    assert!(nowhere.contains("cannot write") && nowhere.contains("No such file"), "{nowhere}");
+    // Nothing is left, nothing is lost.
+    file::writable(&path("new.png")).unwrap();
+    file::writable(&path("a.png")).unwrap();
+    assert!(!path("new.png").exists() && std::fs::read(path("a.png")).unwrap() == png);
+}
+
+/// The kernel by name, on a picture.
+#[test]
+fn the_registry_filters_pictures() {
+    let noise = noisy(&card(10, 7).unwrap(), 0.05, 5).unwrap();
+    let engine = Engine::open("cpu:sm_90", Some(1)).unwrap();
+    let set = |settings: &[(&str, &str)]| settings.iter().map(|(f, v)| ((*f).to_owned(), (*v).to_owned())).collect();
+    let filter = |kernel: &str, image: &Image, settings: &[(&str, &str)]| {
+        let settings: Vec<_> = set(settings);
+        Entry::find(kernel).unwrap().filter(&engine, image, &settings, 1)
+    };
+    let filtered = filter("dec2", &noise, &[("ox", "2"), ("tap_order", "1")]).unwrap();
+    let options = Options { tap_order: TapOrder::ColMajor, ..Options::default() };
+    assert_eq!(filtered.picture, denoised(&noise, Origin::new(2, 4), &options));
+    let report = filtered.report;
+    assert!(
+        report.ok && report.checks.len() == 2 && report.checks.iter().all(|c| c.max_abs_error == 0.0),
+        "{report:?}"
+    );
+    assert!(report.key.starts_with(&[("ex", 10), ("ey", 7), ("ox", 2)]), "{:?}", report.key);
+
+    let told = |kernel: &str, image: &Image, settings: &[(&str, &str)]| {
+        let error = filter(kernel, image, settings).unwrap_err();
+        assert!(error.is_request(), "{error}");
+        error.to_string()
+    };
+    assert_eq!(told("gemm_mx", &noise, &[]), "`gemm_mx` takes no picture; kernels that do: dec2");
+    assert_eq!(told("dec2", &noise, &[("ex", "10")]), "`ex` cannot be set: it is the picture's");
+    assert!(told("dec2", &noise, &[("ox", "3")]).contains("the origin (3, 4) is odd"));
+    assert!(told("dec2", &noise, &[("tap_order", "2")]).contains("tap_order=2"));
+    let thin = Image::from_fn(1, 8, |_, _| [f16::ONE; 4]).unwrap();
+    assert!(told("dec2", &thin, &[]).contains("the image is 1\u{d7}8, its coarse features 0\u{d7}4"));
+}
+
+/// The pictures that the documentation shows begin with this one; `LATHE_BLESS=1` writes it.
+#[test]
+fn the_documented_card_is_the_card() {
+    let path = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/images/card.png"));
+    let card = card(96, 64).unwrap();
+    if std::env::var_os("LATHE_BLESS").is_some() {
+        file::write(path, &card).unwrap();
+    }
+    assert_eq!(file::read(path).unwrap(), file::in_8_bits(&card));
 }

@@ -1,0 +1,56 @@
+//! The block as a denoiser of any picture, on any device.
+
+use half::f16;
+use lathe_runtime::Engine;
+
+use super::{features, weights};
+use crate::dec2::block::{Dec2, LaunchError, MOST_PIXELS, checks};
+use crate::dec2::reference::block::InputError;
+use crate::dec2::reference::filter::Pictures;
+use crate::dec2::reference::{Image, Inputs, frame};
+use crate::registry::{FilterError, Filtered, Outcome, RunReport};
+
+/// Fields of the key that the picture gives.
+const OF_PICTURE: [&str; 4] = ["ex", "ey", "colour_width", "colour_height"];
+
+/// Denoises a picture: the key's extents are its own, origin and options those of `settings`. Up to [`MOST_PIXELS`] the result is
+/// compared with plain Rust.
+///
+/// # Errors
+/// As [`Entry::filter`](crate::registry::Entry::filter).
+pub(crate) fn run(
+    engine: &Engine,
+    picture: &Image,
+    settings: &[(String, String)],
+    seed: u64,
+) -> Result<Filtered, FilterError> {
+    if let Some((field, _)) = settings.iter().find(|(field, _)| OF_PICTURE.contains(&field.as_str())) {
+        return Err(FilterError::FromPicture { field: field.clone() });
+    }
+    let size = [picture.width(), picture.height(), picture.width(), picture.height()].map(|n| n.to_string());
+    let all = OF_PICTURE.into_iter().zip(&size).map(|(field, n)| (field, n.as_str()));
+    let all = all.chain(settings.iter().map(|(field, value)| (field.as_str(), value.as_str())));
+    let key: Dec2 = lathe_dsl::kernel::key_from(all)?;
+
+    // Both were checked with the key.
+    let (geometry, options) = (key.geometry()?, key.options().map_err(LaunchError::from)?);
+    let features = features(picture, options.coarse_extent)?;
+    let weights = weights(options.subpixel_order, options.tap_order);
+    // Nothing is added to the result.
+    let (width, height) = (picture.width(), picture.height());
+    let input = |e| FilterError::from(LaunchError::from(InputError::from(e)));
+    let offset = Image::from_fn(width, height, |_, _| [f16::NAN; 4]).map_err(input)?;
+    let pictures = Pictures { colour: picture, step: picture.step(), blend: picture, offset: &offset };
+    let inputs =
+        Inputs { geometry: &geometry, coarse: &features.coarse, skip: &features.skip, weights: &weights, pictures };
+
+    let compiled = engine.jit.get(&key, engine.device.target())?;
+    let (found, report) = key.launch_on(engine, &compiled, &inputs)?;
+    let mut checked = vec![];
+    if geometry.extents().pixels() <= MOST_PIXELS {
+        let expected = frame(&inputs, &options).map_err(LaunchError::from)?;
+        checked = checks(&found, &expected);
+    }
+    let outcome = Outcome { checks: checked, findings: report.findings, time: report.time };
+    Ok(Filtered { picture: found.image, report: RunReport::new(&key, engine, &compiled, seed, outcome) })
+}
