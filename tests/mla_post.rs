@@ -36,7 +36,7 @@ pub const fn of_ranks(ranks: u32, tokens: u32, q: u32) -> MlaPost {
 fn every_batch_is_right_on_the_cpu_device() {
     let mut runs = 0u64;
     let mut is_right = |key: MlaPost| {
-        is_right(&key, if runs % 2 == 0 { "cpu" } else { "cpu:gfx1201" }, runs);
+        is_right(&key, if runs.is_multiple_of(2) { "cpu" } else { "cpu:gfx1201" }, runs);
         runs += 1;
     };
     for tokens in [1, 2, 3, 4, 5, 8, 16, 64] {

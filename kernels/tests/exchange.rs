@@ -136,7 +136,9 @@ impl Run {
                                 _ => (rng.f32() * 4.0 - 2.0).to_bits(),
                             })
                             .collect(),
-                        seq_lens: (0..requests).map(|r| i32::from((step as usize + rank + r) % 3 != 0)).collect(),
+                        seq_lens: (0..requests)
+                            .map(|r| i32::from(!(step as usize + rank + r).is_multiple_of(3)))
+                            .collect(),
                         qsl: (0..=requests as u32).map(|r| (r * key.q).min(live) as i32).collect(),
                     })
                     .collect()

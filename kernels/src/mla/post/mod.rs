@@ -227,11 +227,14 @@ enum Source<'k> {
     /// They are there.
     Whole,
     Splits(Box<StageSplits<'k, InOut>>),
-    Ranks {
-        exchange: Exchange<'k>,
-        push: StagePush<'k, InOut, In>,
-        received: Received<'k>,
-    },
+    Ranks(Box<Ranks<'k>>),
+}
+
+/// The stages of ranks.
+struct Ranks<'k> {
+    exchange: Exchange<'k>,
+    push: StagePush<'k, InOut, In>,
+    received: Received<'k>,
 }
 
 impl<'h, 'k, C: Writable> Post<'h, 'k, C> {
@@ -258,7 +261,7 @@ impl<'h, 'k, C: Writable> Post<'h, 'k, C> {
             Lse::Ranks { bits, strides, exchange } => {
                 let push = StagePush { o, o_strides, lse: bits, lse_strides: strides, seq_lens, qsl, q };
                 let received = Received::new(&exchange);
-                Source::Ranks { exchange, push, received }
+                Source::Ranks(Box::new(Ranks { exchange, push, received }))
             }
         };
         Self { k, key, o, o_strides, latents, source, uv, ready: hooks.ready }
@@ -266,8 +269,8 @@ impl<'h, 'k, C: Writable> Post<'h, 'k, C> {
 
     /// Sends this rank's rows to the ranks whose heads they are of; waits for nobody. Nothing to do for a rank that is alone.
     pub fn stage_push(&self, workers: Workers<'k>) {
-        if let Source::Ranks { exchange, push, .. } = &self.source {
-            push.all(self.k, exchange, workers);
+        if let Source::Ranks(ranks) = &self.source {
+            ranks.push.all(self.k, &ranks.exchange, workers);
         }
     }
 
@@ -292,7 +295,7 @@ impl<'h, 'k, C: Writable> Post<'h, 'k, C> {
         match &self.source {
             Source::Whole => self.copy(head, first_token),
             Source::Splits(stage) => self.combine_splits(stage, head, first_token),
-            Source::Ranks { received, .. } => self.combine_ranks(received, head, first_token),
+            Source::Ranks(ranks) => self.combine_ranks(&ranks.received, head, first_token),
         }
         self.k.barrier();
     }

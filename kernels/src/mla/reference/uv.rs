@@ -58,7 +58,7 @@ impl Quantised {
             magnitudes.fold(0.0, f64::max) as f32
         };
         // bf16 numbers between two bounds lie between what is cut off of them.
-        let code = |amax: f32| (((amax.to_bits() >> 16) as i32 + 0x20 >> 7) - 2).max(LEAST_CODE);
+        let code = |amax: f32| ((((amax.to_bits() >> 16) as i32 + 0x20) >> 7) - 2).max(LEAST_CODE);
         let (least, most) = (code(largest(|x, d| x - d).next_down().max(0.0)), code(largest(|x, d| x + d).next_up()));
         let numbers: Vec<f64> = self.numbers().collect();
         let of_latent = |((x, d), number): ((&bf16, &f64), f64)| {
