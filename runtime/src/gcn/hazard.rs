@@ -1,7 +1,7 @@
 //! Wait states: distances between two instructions of a wave that CDNA leaves to software, because its hardware does not hold
 //! back an instruction whose operand is not there yet.
 //!
-//! One table, [`RULES`], says which pairs there are and how far apart they must be; [`History`] watches a wave. A wait state is
+//! One table, [`RULES`], says which pairs there are and how far apart they must be; `History` watches a wave. A wait state is
 //! one instruction issued by the wave, `s_nop n` is n + 1 of them. Sources: AMD's ISA guides for CDNA 3 and 4, "manually inserted
 //! wait states"; where these say less, what LLVM 22 inserts, measured instruction by instruction.
 //!

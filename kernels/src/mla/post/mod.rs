@@ -1,5 +1,5 @@
 //! `mla_post`: the whole tail of a multi-head latent attention layer in one launch, from the partial attention rows to the gated
-//! values: what [`combine`](super::combine), [`splits`](super::splits) and [`uv`](super::uv) do, the latents between them in LDS alone.
+//! values: what [`combine`](super::combine), [`splits`](super::splits) and [`uv`] do, the latents between them in LDS alone.
 //!
 //! ```text
 //! ranks             every rank pushes its partial rows and LSE    to the ranks whose heads they are of

@@ -18,8 +18,8 @@ use super::driver::{Opened, Sharing};
 use super::{Device, DeviceId};
 use crate::error::Error;
 
-/// Memory that kernels of other devices can load from and store to: [`Device::peer_region`] makes one,
-/// [`Device::import_region`] one of another process's.
+/// Memory that kernels of other devices can load from and store to: `device.peer_region(bytes)` makes one,
+/// `device.import_region(&handle)` one of another process's.
 ///
 /// It is zero at first, and stays until the last [`Arc`] of it is gone, of which everything that opened it has one. Dropping that
 /// waits for the work of its own device; dropping an [`OpenRegion`] waits for the work of the device that opened it.
