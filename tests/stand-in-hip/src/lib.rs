@@ -268,7 +268,7 @@ pub extern "C" fn hipDeviceCanAccessPeer(can: *mut c_int, device: c_int, peer: c
     code(number(device).and_then(|device| give(can, c_int::from(linked(device, number(peer)?)))))
 }
 
-/// From then on, a GPU reaches all that the other one has of the kinds that are [`SEEN_BY_OTHERS`], and gets.
+/// From then on, a GPU reaches all that the other one has of the kinds that are `SEEN_BY_OTHERS`, and gets.
 #[unsafe(no_mangle)]
 pub extern "C" fn hipDeviceEnablePeerAccess(peer: c_int, flags: c_uint) -> hipError_t {
     let enable = || {
