@@ -204,6 +204,7 @@ impl Late<'_> {
     }
 
     /// The next operation of wave `wave` on vector memory has this number.
+    #[cfg(feature = "jit")]
     pub(crate) fn number(&mut self, wave: u32, number: u64) {
         self.block.waves[wave as usize].issued = number;
     }
@@ -253,6 +254,7 @@ impl Late<'_> {
     }
 
     /// What wave `wave` has stored up to now is to go as far as `reach` when it is waited for.
+    #[cfg(any(feature = "jit", test))]
     pub(crate) fn write_back(&mut self, memory: &mut impl Behind, wave: u32, reach: Reach) {
         for (_, stores) in &mut self.block.waves[wave as usize].stores.parts {
             stores.iter_mut().for_each(|store| store.reach = store.reach.max(Some(reach)));
