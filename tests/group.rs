@@ -10,6 +10,7 @@ use lathe_runtime::interp::{Failing, explore};
 use lathe_runtime::jit::Compiled;
 use lathe_runtime::{DeviceBuffer, Engine, Error};
 
+use crate::devices::{Add, AddArgs, Adder};
 use crate::{filetests::machine, hip};
 
 build_key! {
@@ -202,6 +203,40 @@ fn gpus_run_each_rank_on_a_stream_of_its_own() {
     for _ in 0..100 {
         run(&kernels, &devices, None).expect("it gets on");
     }
+}
+
+/// The stand-in's GPU, open twice: it has room for 32 workgroups of 256 threads.
+#[test]
+fn ranks_that_share_a_gpu_share_its_room() {
+    let run = |sizes: &[&[usize]]| {
+        let adders: Vec<Vec<Adder>> = sizes
+            .iter()
+            .map(|rank| {
+                let engine = hip::engine(0);
+                rank.iter().map(|blocks| Adder::new(&engine, 256 * blocks)).collect()
+            })
+            .collect();
+        let mut group = Group::new();
+        for rank in &adders {
+            let number = group.rank(&rank[0].device);
+            for adder in rank {
+                let args = AddArgs { x: adder.x.arg(), y: adder.y.arg(), factor: 2.0 };
+                group.launch::<Add>(number, &adder.kernel, &args).expect("it is one of this device");
+            }
+        }
+        let done = group.run();
+        let wanted = if done.is_ok() { 2.0 } else { 0.0 };
+        assert!(adders.iter().flatten().all(|adder| adder.y() == wanted), "{sizes:?}");
+        done.map(|reports| reports.iter().map(Vec::len).collect::<Vec<_>>()).map_err(|e| e.to_string())
+    };
+    assert_eq!(run(&[&[16], &[16]]), Ok(vec![1, 1]));
+    assert_eq!(run(&[&[16, 2], &[1, 16]]), Ok(vec![2, 2]));
+    let refused = |rank: usize, blocks: usize| {
+        Err(format!("rank {rank}: `add` has {blocks} workgroups that must be on hip:0 at once, which has room for 32"))
+    };
+    assert_eq!(run(&[&[16], &[17]]), refused(1, 33));
+    assert_eq!(run(&[&[2, 30], &[1, 2], &[3]]), refused(2, 35));
+    assert_eq!(run(&[&[33]]), refused(0, 33));
 }
 
 #[test]

@@ -19,7 +19,7 @@ use crate::launch::ArgBlock;
 /// * On `cpu` and `gcn` all workgroups of all ranks are resident at once and take turns, on whatever host threads there are. With a
 ///   seed the turns are random and stores that nothing orders become visible late and out of order, the same way for the same seed:
 ///   [`crate::interp::explore`] runs many seeds. A wait that can never end is an error.
-/// * On GPUs each rank has a stream of its own. A rank whose workgroups cannot all be on the device at once is refused.
+/// * On GPUs each rank has a stream of its own. Ranks whose workgroups might not all be on the device at once are refused.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
@@ -94,8 +94,12 @@ impl<'a> Group<'a> {
     /// Runs everything and waits for it: by rank, what each launch tells.
     ///
     /// # Errors
-    /// [`Error::Rank`] with what the lowest rank to blame did wrong; [`Error::NotCoResident`] before anything runs;
-    /// [`Error::MixedGroup`] for devices of different kinds.
+    /// [`Error::Rank`] with what the lowest rank to blame did wrong, of which a [`Error::NotCoResident`] comes before anything runs. A
+    /// fault of a kernel is every rank's on its GPU, so the lowest of them tells it; [`Error::Faulted`] lists the kernels that can have
+    /// been it. [`Error::MixedGroup`] for devices of different kinds.
+    ///
+    /// Where a GPU refuses a launch, the ranks that were launched before are not waited for, and may wait for ever: their devices' memory
+    /// cannot be freed then.
     pub fn run(&self) -> Result<Vec<Vec<LaunchReport>>, Error> {
         let blame = |(rank, error)| Error::Rank { rank, error: Box::new(error) };
         if let Some(devices) = self.all::<Cpu>() {
@@ -124,32 +128,77 @@ impl<'a> Group<'a> {
     }
 }
 
+/// An error unless all workgroups that may wait for each other are on their GPUs at once. Every kernel is loaded then.
+fn resident(ranks: &[Rank]) -> Result<(), Blamed> {
+    let mut rooms = vec![];
+    for (number, rank) in ranks.iter().enumerate() {
+        let of = rank.launches.iter().map(|(compiled, _)| rank.device.resident_blocks(compiled));
+        rooms.push(of.collect::<Result<Vec<_>, _>>().map_err(|error| (number, error))?);
+    }
+    let blocks = |compiled: &Compiled| compiled.kernel().launch.blocks();
+    // Launches of a rank follow each other, so the largest counts.
+    let largest = |rank: &Rank| rank.launches.iter().map(|(compiled, _)| compiled.clone()).max_by_key(|c| blocks(c));
+    for (number, rank) in ranks.iter().enumerate() {
+        let device = &rank.device;
+        // By name: one GPU can be open as several devices.
+        let on_it = |i: &usize| !ranks[*i].launches.is_empty() && ranks[*i].device.name() == device.name();
+        let sharers: Vec<usize> = (0..ranks.len()).filter(on_it).collect();
+        if sharers.len() < 2 {
+            let fits = |(compiled, _): &(Arc<Compiled>, _)| device.co_resident(compiled, blocks(compiled));
+            rank.launches.iter().try_for_each(fits).map_err(|error| (number, error))?;
+            continue;
+        }
+        // With m the fewest workgroups that a compute unit holds of any of the kernels, none takes more than an m-th of anything that
+        // a unit has: one that holds fewer than m has room for one more of any kernel. While fewer than m a unit run, there is one.
+        let room = sharers.iter().flat_map(|i| &rooms[*i]).flatten().min();
+        let up_to = |last: usize| {
+            let before = sharers.iter().filter(|i| **i <= last);
+            before.filter_map(|i| largest(&ranks[*i])).map(|c| blocks(&c)).fold(0, u64::saturating_add)
+        };
+        if let (Some(room), Some(compiled)) = (room, largest(rank))
+            && up_to(number) > *room
+        {
+            let (kernel, device) = (compiled.kernel().name.clone(), device.name());
+            let error = Error::NotCoResident { kernel, device, blocks: up_to(ranks.len()), resident: *room };
+            return Err((number, error));
+        }
+    }
+    Ok(())
+}
+
 /// Each rank on a stream of its own.
 fn streams(ranks: &[Rank]) -> Result<Vec<Vec<LaunchReport>>, Blamed> {
+    resident(ranks)?;
     let mut streams = vec![];
     for (number, rank) in ranks.iter().enumerate() {
-        let ready = || {
-            for (compiled, _) in &rank.launches {
-                // What shares the device takes room from it.
-                let sharers = ranks.iter().filter(|other| other.device.id() == rank.device.id()).count() as u64;
-                let blocks = compiled.kernel().launch.blocks();
-                rank.device.co_resident(compiled, blocks.saturating_mul(sharers))?;
-            }
-            rank.device.stream()
-        };
-        streams.push(ready().map_err(|error| (number, error))?);
+        streams.push(rank.device.stream().map_err(|error| (number, error))?);
     }
     let start = Instant::now();
-    let given = |stream: &Stream, rank: &Rank| {
-        rank.launches.iter().try_for_each(|(compiled, block)| stream.launch(compiled, block))
-    };
-    let given: Vec<Result<(), Error>> = streams.iter().zip(ranks).map(|(s, rank)| given(s, rank)).collect();
+    for (number, rank) in ranks.iter().enumerate() {
+        for (index, (compiled, block)) in rank.launches.iter().enumerate() {
+            if let Err(error) = streams[number].launch(compiled, block) {
+                let begun = number + usize::from(index > 0);
+                leave(streams.into_iter().zip(ranks).take(begun), &error, &rank.device.name());
+                return Err((number, error));
+            }
+        }
+    }
     // Every rank is waited for, whatever became of the others.
     let done: Vec<_> = streams.iter().map(|s| s.synchronize().map(|()| start.elapsed())).collect();
     let mut reports = vec![];
-    for (number, ((given, done), rank)) in given.into_iter().zip(done).zip(ranks).enumerate() {
-        let time = given.and(done).map_err(|error| (number, error))?;
+    for (number, (done, rank)) in done.into_iter().zip(ranks).enumerate() {
+        let time = done.map_err(|error| (number, error))?;
         reports.push(vec![LaunchReport { time, findings: vec![] }; rank.launches.len()]);
     }
     Ok(reports)
+}
+
+/// Leaves what was given, because a launch on `device` failed: it may wait for that one for ever, and a stream that is dropped waits
+/// for its work. After a fault nothing runs on its own GPU any more.
+fn leave<'r>(given: impl Iterator<Item = (Stream, &'r Rank)>, error: &Error, device: &str) {
+    for (stream, rank) in given {
+        if !matches!(error, Error::Faulted(_)) || rank.device.name() != device {
+            std::mem::forget(stream);
+        }
+    }
 }
