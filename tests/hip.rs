@@ -162,6 +162,21 @@ fn gpus_are_devices_of_their_own_and_wait_for_each_other() {
     assert_eq!(foreign.to_string(), "the buffer is not one of hip:1");
 }
 
+/// Two runtimes in one process: their handles and addresses mean nothing to each other.
+#[test]
+fn what_is_another_runtime_s_is_refused() {
+    let runtimes = [Fresh::new(), Fresh::new()];
+    let [first, second] = runtimes.each_ref().map(|runtime| runtime.engine(MI300X).device);
+    let event = first.event().unwrap();
+    event.record(&first.stream().unwrap()).unwrap();
+    let error = second.stream().unwrap().wait(&event).unwrap_err();
+    assert!(matches!(error, Error::Foreign { what: "event", .. }), "{error}");
+    let region = first.peer_region(16).unwrap();
+    let error = second.open_region(&region).map(drop).unwrap_err().to_string();
+    assert_eq!(error, "hip:0 does not reach memory of hip:0: they have different drivers");
+    first.open_region(&region).expect("its own runtime's");
+}
+
 #[test]
 fn a_gpu_that_cannot_be_used_is_named_with_the_reason() {
     let error = |number| Hip::with_library(number, &LIBRARY).map(drop).expect_err("no device").to_string();
@@ -194,12 +209,23 @@ fn amd_s_runtime_without_a_gpu_is_told_as_such() {
 fn amd_s_header_says_what_lathe_believes() {
     let header = Path::new(env!("CARGO_MANIFEST_DIR")).join("stand-in-hip/header.c");
     let compile = |args: &[&str]| {
-        let output = Command::new("cc").args(["-std=c11", "-Wall", "-Werror"]).args(args).arg(&header).output();
+        let output = Command::new("cc")
+            .env("LC_ALL", "C")
+            .args(["-std=c11", "-Wall", "-Werror"])
+            .args(args)
+            .arg(&header)
+            .output();
         output.map(|o| (o.status.success(), String::from_utf8_lossy(&o.stderr).into_owned()))
     };
     match compile(&["-M"]) {
         Ok((true, _)) => {}
-        Ok((false, reason)) if reason.contains("hip_runtime_api.h") => return println!("skipped: {reason}"),
+        // As gcc and clang say it of the package's own header, not of one that it includes.
+        Ok((false, reason))
+            if reason.contains("hip/hip_runtime_api.h: No such file")
+                || reason.contains("'hip/hip_runtime_api.h' file not found") =>
+        {
+            return println!("skipped: {reason}");
+        }
         other => panic!("{other:?}"),
     }
     let (ok, errors) = compile(&["-fsyntax-only"]).expect("it ran before");

@@ -311,7 +311,16 @@ fn other() {
         gpu(number)
     };
     let peer = Peer::new(&engine);
-    if what == "gone" {
+    if what == "larger" {
+        let error = peer.device.import_region(&handle).expect_err("it has not so many bytes");
+        println!("{error}");
+        assert!(matches!(error, Error::NoPeer { .. }), "{error}");
+        let said = format!(
+            "{name} does not reach memory of {}: the handle is of {LARGER} bytes, but what was opened at 0x",
+            handle.owner()
+        );
+        assert!(error.to_string().starts_with(&said), "{error}");
+    } else if what == "gone" {
         let error = peer.device.import_region(&handle).expect_err("its owner has freed it").to_string();
         println!("{error}");
         assert!(error.starts_with(&format!("{name}: cuIpcOpenMemHandle of memory of {}: ", handle.owner())), "{error}");
@@ -335,6 +344,22 @@ fn other() {
     println!("the other process is done");
 }
 
+/// More than any region here has.
+const LARGER: u64 = 1 << 32;
+
+/// The handle of a region, but for [`LARGER`] bytes, with the checksum that belongs to it.
+fn larger(handle: &[u8]) -> Vec<u8> {
+    // The size follows the words that every handle begins with, the version, the driver and its own handle.
+    const AT: usize = 8 + 2 + 1 + 64;
+    let mut forged = handle.to_vec();
+    forged[AT..AT + 8].copy_from_slice(&LARGER.to_le_bytes());
+    let end = forged.len() - 16;
+    let sum = blake3::hash(&forged[..end]);
+    forged[end..].copy_from_slice(&sum.as_bytes()[..16]);
+    assert_eq!(PeerHandle::from_bytes(&forged).expect("it is whole").region_bytes(), LARGER);
+    forged
+}
+
 #[test]
 fn another_process_loads_and_stores() {
     let Some(engines) = cuda() else { return };
@@ -347,6 +372,7 @@ fn another_process_loads_and_stores() {
         other_process(&engine.device.name(), &first.to_string(), &handle, Path::new(""));
         assert_eq!(peer.words(), (0..WORDS as u32).map(|i| first + i + 2).collect::<Vec<_>>());
     }
+    other_process("cuda:0", "larger", &larger(&handle), Path::new(""));
     drop(peer);
     other_process("cuda:0", "gone", &handle, Path::new(""));
 }
@@ -356,7 +382,9 @@ fn another_process_loads_and_stores() {
 fn another_process_opens_and_closes_a_hip_handle() {
     let device = hip::engine(2).device;
     let region = device.peer_region(4 * WORDS as u64).expect("there is room");
-    other_process("hip:1", "0", &region.export().expect("it has one").to_bytes(), &hip::LIBRARY);
+    let handle = region.export().expect("it has one").to_bytes();
+    other_process("hip:1", "0", &handle, &hip::LIBRARY);
+    other_process("hip:1", "larger", &larger(&handle), &hip::LIBRARY);
 }
 
 build_key! {

@@ -4,6 +4,7 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::path::Path;
 
 use libloading::{Library, Symbol};
@@ -180,7 +181,7 @@ pub(crate) const HIP_LIBRARIES: [&str; 4] =
     ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"];
 
 /// AMD's HIP runtime: `library`, else what [`HIP_LIBRARY`] says, else the first of [`HIP_LIBRARIES`] that there is; with its name.
-pub(crate) fn load_hip(library: Option<&Path>) -> Result<(String, Library), NoDriver> {
+pub(crate) fn load_hip(library: Option<&Path>) -> Result<(String, ManuallyDrop<Library>), NoDriver> {
     let set = HIP_LIBRARY.get().unwrap_or_default();
     match library.or(set.as_deref()).map(|path| path.display().to_string()) {
         Some(path) => load(&[&path]),
@@ -188,14 +189,15 @@ pub(crate) fn load_hip(library: Option<&Path>) -> Result<(String, Library), NoDr
     }
 }
 
-/// The first library that can be loaded; if none can, why not the first one.
-fn load(libraries: &[&str]) -> Result<(String, Library), NoDriver> {
+/// The first library that can be loaded; if none can, why not the first one. It is never unloaded: once initialised, the vendors'
+/// libraries have threads and handlers of their own.
+fn load(libraries: &[&str]) -> Result<(String, ManuallyDrop<Library>), NoDriver> {
     let mut reason = None;
     for &library in libraries {
         // SAFETY: loading runs the library's initialisers; these are the vendors' own libraries, made for that, or one that the
         // user named in their place.
         match unsafe { Library::new(library) } {
-            Ok(loaded) => return Ok((library.to_owned(), loaded)),
+            Ok(loaded) => return Ok((library.to_owned(), ManuallyDrop::new(loaded))),
             Err(e) => {
                 reason.get_or_insert(e.to_string());
             }

@@ -253,6 +253,14 @@ pub extern "C" fn cuIpcCloseMemHandle(address: u64) -> Code {
     state().close(address)
 }
 
+#[unsafe(no_mangle)]
+pub extern "C" fn cuMemGetAddressRange_v2(base: *mut u64, size: *mut usize, address: u64) -> Code {
+    match state().range(address) {
+        Some((start, bytes)) => put(base, start).max(put(size, bytes)),
+        None => INVALID_VALUE,
+    }
+}
+
 /// The size is kept in front of the memory.
 const HEADER: usize = 64;
 
@@ -294,9 +302,12 @@ fn copy_now(to: u64, from: u64, bytes: usize) -> Code {
     code
 }
 
+/// As the driver's from memory that is not page-locked: when it returns, it is done with `from`, but not with `to`.
 #[unsafe(no_mangle)]
-pub extern "C" fn cuMemcpyHtoD_v2(to: u64, from: *const c_void, bytes: usize) -> Code {
-    copy_now(to, from.addr() as u64, bytes)
+pub unsafe extern "C" fn cuMemcpyHtoD_v2(to: u64, from: *const c_void, bytes: usize) -> Code {
+    // SAFETY: the caller gives so many bytes.
+    let bytes = unsafe { std::slice::from_raw_parts(from.cast::<u8>(), bytes) };
+    state().give(DEFAULT, Step::Write { to, bytes: bytes.into() })
 }
 
 #[unsafe(no_mangle)]
@@ -653,6 +664,8 @@ pub unsafe extern "C" fn cuLaunchKernel(
         }
         std::slice::from_raw_parts(block.cast::<u8>(), *size.cast::<usize>())
     };
+    // As the driver: where the environment says so, a launch returns when the kernel is done.
+    let blocking = std::env::var_os("CUDA_LAUNCH_BLOCKING").is_some_and(|value| value == "1");
     let step = match (name.split('_').next(), args) {
         (Some("stray"), _) => Step::Stray,
         (Some("add"), [x @ .., f0, f1, f2, f3]) if x.len() == 16 => {
@@ -668,5 +681,8 @@ pub unsafe extern "C" fn cuLaunchKernel(
         }
         _ => return INVALID_VALUE,
     };
-    state.give(stream, step)
+    match state.give(stream, step) {
+        SUCCESS if blocking => state.drain(stream),
+        code => code,
+    }
 }

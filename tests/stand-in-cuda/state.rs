@@ -30,6 +30,8 @@ pub const DEVICES: i32 = 3;
 pub enum Step {
     /// Bytes from address to address, on the host or on the device.
     Copy { to: u64, from: u64, bytes: usize },
+    /// Bytes that the host gave, on the device.
+    Write { to: u64, bytes: Arc<[u8]> },
     /// `y[i] += factor · x[i]`, for all of `y`, by the code of a module.
     Add { module: usize, x: u64, y: u64, factor: f32 },
     /// Bytes set to a value.
@@ -194,6 +196,12 @@ impl State {
         self.memory.get(&address).map(|block| block.bytes)
     }
 
+    /// Start and bytes of the allocation around an address.
+    pub fn range(&self, address: u64) -> Option<(u64, usize)> {
+        let (start, block) = self.memory.range(..=address).next_back()?;
+        (address - start < block.bytes as u64).then_some((*start, block.bytes))
+    }
+
     /// Whether a device reaches so many bytes.
     fn reaches(&self, device: i32, address: u64, bytes: usize) -> bool {
         let Some((start, block)) = self.memory.range(..=address).next_back() else { return false };
@@ -245,6 +253,10 @@ impl State {
             let code = match step {
                 Step::Copy { to, from, bytes } => {
                     super::copy(*to, *from, *bytes);
+                    SUCCESS
+                }
+                Step::Write { to, bytes } => {
+                    super::copy(*to, bytes.as_ptr().addr() as u64, bytes.len());
                     SUCCESS
                 }
                 Step::Add { module, x, y, factor } => match (self.extent(*x), self.extent(*y)) {

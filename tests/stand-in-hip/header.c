@@ -87,3 +87,4 @@ hipError_t (*enable_access)(int, unsigned) = hipDeviceEnablePeerAccess;
 hipError_t (*ipc_get)(hipIpcMemHandle_t *, void *) = hipIpcGetMemHandle;
 hipError_t (*ipc_open)(void **, hipIpcMemHandle_t, unsigned) = hipIpcOpenMemHandle;
 hipError_t (*ipc_close)(void *) = hipIpcCloseMemHandle;
+hipError_t (*range)(void **, size_t *, void *) = hipMemGetAddressRange;

@@ -80,7 +80,7 @@ pub struct Gpu {
     /// GPUs whose memory it reaches.
     pub peers: BTreeSet<usize>,
     /// What it has of other processes.
-    imported: BTreeSet<u64>,
+    imported: BTreeMap<u64, usize>,
     /// What each stream has not done yet, with tickets that count up through all streams.
     streams: BTreeMap<Handle, VecDeque<(u64, Step)>>,
     events: HashMap<Handle, Event>,
@@ -101,7 +101,7 @@ impl Gpu {
             memory: Memory::default(),
             shared: BTreeMap::new(),
             peers: BTreeSet::new(),
-            imported: BTreeSet::new(),
+            imported: BTreeMap::new(),
             streams: BTreeMap::from([(Handle::DEFAULT_STREAM, VecDeque::new())]),
             events: HashMap::new(),
             modules: HashMap::new(),
@@ -166,12 +166,19 @@ impl Gpu {
         self.memory.open(&shared);
         let words: Vec<u8> = (0..bytes.div_ceil(4) as u32).flat_map(u32::to_le_bytes).collect();
         self.memory.write(shared.address(), &words[..bytes]).map_err(|_| hipErrorUnknown)?;
-        self.imported.insert(shared.address());
+        self.imported.insert(shared.address(), bytes);
         Ok(shared.address())
     }
 
     pub fn close(&mut self, address: u64) -> Done {
-        if self.imported.remove(&address) { self.lose(address) } else { Err(hipErrorInvalidValue) }
+        if self.imported.remove(&address).is_some() { self.lose(address) } else { Err(hipErrorInvalidValue) }
+    }
+
+    /// Start and bytes of the memory of others around an address.
+    pub fn range(&self, address: u64) -> Done<(u64, usize)> {
+        let before = self.imported.range(..=address).next_back();
+        let around = before.filter(|(start, bytes)| address - **start < **bytes as u64);
+        around.map(|(start, bytes)| (*start, *bytes)).ok_or(hipErrorNotFound)
     }
 
     /// At once, whatever streams still want to do with it.

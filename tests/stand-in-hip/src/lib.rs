@@ -321,6 +321,15 @@ pub extern "C" fn hipIpcCloseMemHandle(start: *mut c_void) -> hipError_t {
     code(current().close(start.addr() as u64))
 }
 
+/// Of memory of other processes; nobody asks of other memory.
+#[unsafe(no_mangle)]
+pub extern "C" fn hipMemGetAddressRange(base: *mut *mut c_void, size: *mut usize, start: *mut c_void) -> hipError_t {
+    code(current().range(start.addr() as u64).and_then(|(start, bytes)| {
+        give(base, std::ptr::without_provenance_mut(start as usize))?;
+        give(size, bytes)
+    }))
+}
+
 /// Where an allocation of host memory keeps its size.
 const HOST_HEADER: usize = 64;
 

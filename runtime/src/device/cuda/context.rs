@@ -130,11 +130,12 @@ pub(super) fn failure(error: DriverError) -> String {
 
 /// Whether it leaves the process's context unusable, which the driver API's list of errors says of each: "This leaves the process
 /// in an inconsistent state and any further CUDA work will return the same error".
-fn is_sticky(error: sys::CUresult) -> bool {
+pub(super) fn is_sticky(error: sys::CUresult) -> bool {
     use sys::CUresult as E;
     matches!(
         error,
         E::CUDA_ERROR_ECC_UNCORRECTABLE
+            | E::CUDA_ERROR_CONTAINED
             | E::CUDA_ERROR_ILLEGAL_ADDRESS
             | E::CUDA_ERROR_LAUNCH_TIMEOUT
             | E::CUDA_ERROR_ASSERT
@@ -144,6 +145,7 @@ fn is_sticky(error: sys::CUresult) -> bool {
             | E::CUDA_ERROR_INVALID_ADDRESS_SPACE
             | E::CUDA_ERROR_INVALID_PC
             | E::CUDA_ERROR_LAUNCH_FAILED
+            | E::CUDA_ERROR_EXTERNAL_DEVICE
     )
 }
 
@@ -160,17 +162,19 @@ mod tests {
             sys::CUresult::CUDA_ERROR_ECC_UNCORRECTABLE,
             sys::CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
             sys::CUresult::CUDA_ERROR_NOT_READY,
+            sys::CUresult::CUDA_ERROR_CONTAINED,
             sys::CUresult::CUDA_ERROR_ILLEGAL_ADDRESS,
             sys::CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
             sys::CUresult::CUDA_ERROR_LAUNCH_TIMEOUT,
             sys::CUresult::CUDA_ERROR_ASSERT,
             sys::CUresult::CUDA_ERROR_MISALIGNED_ADDRESS,
             sys::CUresult::CUDA_ERROR_LAUNCH_FAILED,
+            sys::CUresult::CUDA_ERROR_EXTERNAL_DEVICE,
         ]
         .into_iter()
         .filter(|e| is_sticky(*e))
         .map(|e| e as u32)
         .collect();
-        assert_eq!(sticky, [214, 700, 702, 710, 716, 719]);
+        assert_eq!(sticky, [214, 226, 700, 702, 710, 716, 719, 911]);
     }
 }

@@ -163,6 +163,11 @@ impl Sharing for Cuda {
             sys::CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED => refused(failure(e)),
             _ => context.error("cuIpcOpenMemHandle", Some(&format_args!("memory of {}", handle.owner())), e),
         })?;
+        if let Err(error) = whole(context, handle, address) {
+            // SAFETY: it was opened just now, and nobody else knows of it.
+            let _ = unsafe { sys::cuIpcCloseMemHandle(address) }.result();
+            return Err(error);
+        }
         let bytes = handle.region_bytes();
         self.memory.regions().open(address, bytes);
         let memory = self.memory.clone();
@@ -183,6 +188,19 @@ impl Sharing for Cuda {
         }
         Ok(Box::new(Reached::new(&self.memory, region.address(), region.bytes())))
     }
+}
+
+/// An error unless what was opened at `address` is the region that the handle tells of: the driver's part of the handle can be
+/// another's than the rest.
+fn whole(context: &Context, handle: &PeerHandle, address: u64) -> Result<(), Error> {
+    let (mut base, mut size) = (0, 0);
+    // SAFETY: writes an address and a size through valid pointers.
+    unsafe { sys::cuMemGetAddressRange_v2(&raw mut base, &raw mut size, address) }
+        .result()
+        .map_err(context.failed("cuMemGetAddressRange"))?;
+    handle
+        .misfit(address, base, size as u64)
+        .map_or(Ok(()), |reason| Err(Error::NoPeer { device: context.name.clone(), owner: handle.owner(), reason }))
 }
 
 /// Lets kernels of `context` reach the memory of `owner`. It stays so: others of the process may rely on it, too.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use cudarc::driver::{DriverError, result, sys};
 
-use super::context::Context;
+use super::context::{Context, is_sticky};
 use super::graph::Replayed;
 use super::memory::Memory;
 use super::module::{Loaded, Modules};
@@ -64,9 +64,12 @@ impl State {
         work: impl FnOnce(sys::CUstream) -> Result<(), DriverError>,
     ) -> Result<(), DriverError> {
         let mut flight = self.flight();
-        work(self.handle)?;
-        flight.give(running);
-        Ok(())
+        let result = work(self.handle);
+        // A driver that was told to wait for each kernel tells a fault of this one here.
+        if result.as_ref().err().is_none_or(|e| is_sticky(e.0)) {
+            flight.give(running);
+        }
+        result
     }
 
     /// Adds the kernels that may be running.

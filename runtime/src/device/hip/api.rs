@@ -112,6 +112,7 @@ functions! {
     hipIpcGetMemHandle: (*mut hipIpcMemHandle_t, *mut c_void);
     hipIpcOpenMemHandle: (*mut *mut c_void, hipIpcMemHandle_t, c_uint);
     hipIpcCloseMemHandle: (*mut c_void);
+    hipMemGetAddressRange: (*mut *mut c_void, *mut usize, *mut c_void);
     hipFuncGetAttribute: (*mut c_int, c_uint, hipFunction_t);
 }
 
@@ -119,7 +120,7 @@ functions! {
 pub(super) struct Api {
     pub functions: Functions,
     properties: Properties,
-    /// Never unloaded: it has threads of its own.
+    /// Kept loaded, as [`drivers::load_hip`] says.
     _library: ManuallyDrop<Library>,
 }
 
@@ -131,7 +132,7 @@ impl Api {
         let missing = |call, e: libloading::Error| failed(call, format!("is missing: {e}"));
         let functions = Functions::of(&library, missing)?;
         let properties = Properties::of(&library).map_err(|e| missing(Properties::CALL, e))?;
-        let api = Arc::new(Self { functions, properties, _library: ManuallyDrop::new(library) });
+        let api = Arc::new(Self { functions, properties, _library: library });
         // SAFETY: the flags must be 0, and are.
         unsafe { (api.functions.hipInit)(0) }.result().map_err(|status| failed("hipInit", api.failure(status)))?;
         Ok(api)
@@ -199,8 +200,6 @@ mod tests {
         let missing = |call, e: libloading::Error| -> NoDriver { panic!("{call}: {e}") };
         Functions::of(&library, missing).expect("it has every function");
         Properties::of(&library).expect("it tells of devices");
-        // It stays loaded: it has threads of its own.
-        std::mem::forget(library);
         match Api::load(Some(Path::new(name))) {
             Ok(_) => println!("there is a GPU"),
             Err(error) => assert!(error.to_string().starts_with("libamdhip64.so.5: hipInit hipError"), "{error}"),

@@ -170,6 +170,11 @@ impl Sharing for Hip {
                 context.error("hipIpcOpenMemHandle", Some(&of), status)
             })?;
         let (address, bytes) = (start.addr() as u64, handle.region_bytes());
+        if let Err(error) = whole(context, handle, address) {
+            // SAFETY: it was opened just now, and nobody else knows of it.
+            let _ = unsafe { (functions.hipIpcCloseMemHandle)(start) };
+            return Err(error);
+        }
         self.memory.regions().open(address, bytes);
         let memory = self.memory.clone();
         Ok(Arc::new(Imported { device: self.id(), memory, owner: handle.owner(), address, bytes }))
@@ -178,10 +183,11 @@ impl Sharing for Hip {
     fn open(&self, region: &dyn PeerRegion) -> Result<Box<dyn Opened>, Error> {
         let known: &dyn Any = region;
         let context = &self.memory.context;
-        if let Some(own) = known.downcast_ref::<Region>() {
+        let same = |memory: &Memory| context.api.is(&memory.context.api);
+        if let Some(own) = known.downcast_ref::<Region>().filter(|own| same(&own.memory)) {
             enable(context, &own.memory.context)?;
         } else {
-            let imported = known.downcast_ref::<Imported>();
+            let imported = known.downcast_ref::<Imported>().filter(|imported| same(&imported.memory));
             let imported = imported.ok_or_else(|| another_driver(self.name(), region))?;
             if !context.is(&imported.memory.context) {
                 let reason = format!("it was imported by {}: import it here as well", imported.memory.context.name);
@@ -190,6 +196,20 @@ impl Sharing for Hip {
         }
         Ok(Box::new(Reached::new(&self.memory, region.address(), region.bytes())))
     }
+}
+
+/// An error unless what was opened at `address` is the region that the handle tells of: the runtime's part of the handle can be
+/// another's than the rest.
+fn whole(context: &Context, handle: &PeerHandle, address: u64) -> Result<(), Error> {
+    let functions = context.enter()?;
+    let (mut base, mut size) = (std::ptr::null_mut(), 0);
+    // SAFETY: writes an address and a size through valid pointers.
+    unsafe { (functions.hipMemGetAddressRange)(&raw mut base, &raw mut size, pointer(address)) }
+        .result()
+        .map_err(context.failed("hipMemGetAddressRange"))?;
+    handle
+        .misfit(address, base.addr() as u64, size as u64)
+        .map_or(Ok(()), |reason| Err(Error::NoPeer { device: context.name.clone(), owner: handle.owner(), reason }))
 }
 
 /// Lets kernels of `context` reach the memory of `owner`. It stays so: others of the process may rely on it, too.

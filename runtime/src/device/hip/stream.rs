@@ -302,7 +302,11 @@ impl Queue for HipQueue {
 
     fn wait(&self, mark: &dyn Mark) -> Result<(), Error> {
         let mark: &dyn Any = mark;
-        let mark = mark.downcast_ref::<HipMark>().ok_or_else(|| self.foreign("event"))?;
+        // Another GPU's is waited for, but another runtime's means nothing to this one.
+        let mark = mark
+            .downcast_ref::<HipMark>()
+            .filter(|mark| self.context().api.is(&mark.context.api))
+            .ok_or_else(|| self.foreign("event"))?;
         mark.hold(&self.state)
     }
 

@@ -94,6 +94,16 @@ impl PeerHandle {
         format!("{} of process {}", self.device, self.process)
     }
 
+    /// Why memory that the driver opened at `address` cannot be the region, by where it begins and how long it is, as the driver says.
+    pub(in crate::device) fn misfit(&self, address: u64, base: u64, size: u64) -> Option<String> {
+        (base != address || size < self.bytes).then(|| {
+            let bytes = self.bytes;
+            format!(
+                "the handle is of {bytes} bytes, but what was opened at 0x{address:x} has {size} bytes from 0x{base:x}"
+            )
+        })
+    }
+
     pub(super) fn is_own(&self) -> bool {
         self.nonce == *NONCE
     }
