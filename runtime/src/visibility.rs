@@ -227,7 +227,7 @@ impl Late<'_> {
     pub(crate) fn settle(&mut self, memory: &mut impl Behind, wave: u32, address: u64, bytes: u64) {
         for part in parts(address, bytes) {
             let stores = self.block.waves[wave as usize].stores.take(part);
-            self.raise(memory, part, stores, Reach::System);
+            self.raise(memory, part, Reach::Wave, stores, Reach::System);
         }
     }
 
@@ -320,7 +320,7 @@ impl Late<'_> {
         let mut rest = vec![];
         for (store, target) in stores.into_iter().zip(targets) {
             if target > from {
-                self.raise(memory, part, vec![store], target);
+                self.raise(memory, part, from, vec![store], target);
             } else {
                 rest.push(store);
             }
@@ -328,8 +328,8 @@ impl Late<'_> {
         rest
     }
 
-    /// Moves stores to a part, which come after all that is further on, to where `to` sees them.
-    fn raise(&mut self, memory: &mut impl Behind, part: u64, stores: Vec<Store>, to: Reach) {
+    /// Moves stores to a part, which were visible as far as `from` and come after all that is further on, to where `to` sees them.
+    fn raise(&mut self, memory: &mut impl Behind, part: u64, from: Reach, stores: Vec<Store>, to: Reach) {
         match to {
             Reach::Wave | Reach::Workgroup => self.block.own.push(part, stores),
             Reach::Device => {
@@ -338,7 +338,9 @@ impl Late<'_> {
                 self.device.push(part, stores);
             }
             Reach::System => {
-                let (first, second) = (self.device.take(part), self.block.own.take(part));
+                // What the workgroup alone sees comes after what its device sees, and stays.
+                let second = if from < Reach::Device { self.block.own.take(part) } else { vec![] };
+                let first = self.device.take(part);
                 for store in first.iter().chain(&second).chain(&stores) {
                     write(memory, part, store);
                 }
@@ -376,21 +378,21 @@ impl Late<'_> {
         let rest = stores.split_off(1 + self.choices.below(stores.len()));
         of.push(part, rest);
         let to = [Reach::Workgroup, Reach::Device, Reach::System, Reach::System][self.choices.below(4)];
-        self.raise(memory, part, stores, to);
+        self.raise(memory, part, Reach::Wave, stores, to);
     }
 
     fn move_of_block(&mut self, memory: &mut impl Behind) {
         if let Some(part) = self.block.own.any(self.choices) {
             let stores = self.block.own.take(part);
             let to = [Reach::Device, Reach::System][self.choices.below(2)];
-            self.raise(memory, part, stores, to);
+            self.raise(memory, part, Reach::Workgroup, stores, to);
         }
     }
 
     fn move_of_device(&mut self, memory: &mut impl Behind) {
         if let Some(part) = self.device.any(self.choices) {
             let stores = self.device.take(part);
-            self.raise(memory, part, stores, Reach::System);
+            self.raise(memory, part, Reach::Device, stores, Reach::System);
         }
     }
 
@@ -411,12 +413,12 @@ impl Late<'_> {
         for wave in 0..self.block.waves.len() {
             for part in self.block.waves[wave].stores.numbers() {
                 let stores = self.block.waves[wave].stores.take(part);
-                self.raise(memory, part, stores, Reach::Device);
+                self.raise(memory, part, Reach::Wave, stores, Reach::Device);
             }
         }
         for part in self.block.own.numbers() {
             let stores = self.block.own.take(part);
-            self.raise(memory, part, stores, Reach::Device);
+            self.raise(memory, part, Reach::Workgroup, stores, Reach::Device);
         }
     }
 
@@ -424,7 +426,7 @@ impl Late<'_> {
     pub(crate) fn end_launch(&mut self, memory: &mut impl Behind) {
         for part in self.device.numbers() {
             let stores = self.device.take(part);
-            self.raise(memory, part, stores, Reach::System);
+            self.raise(memory, part, Reach::Device, stores, Reach::System);
         }
     }
 }
