@@ -95,8 +95,12 @@ const HOSTS: [(&str, Devices); 4] = [
 /// The kernel for each of some devices.
 fn compiled(ring: Ring, name: &str, devices: &[Arc<dyn Device>]) -> Vec<Arc<Compiled>> {
     let engine = |target: Target| {
-        let kind = name.split(':').next().unwrap_or(name);
-        Engine::open(&format!("{kind}:{target}"), None).expect("the device is known")
+        // A GPU's name says which one it is, not of what kind.
+        let device = match name.split(':').next() {
+            Some(host @ ("cpu" | "gcn")) => format!("{host}:{target}"),
+            _ => name.to_owned(),
+        };
+        Engine::open(&device, None).expect("the device is known")
     };
     devices.iter().map(|d| engine(d.target()).jit.get(&ring, d.target()).expect("it compiles")).collect()
 }

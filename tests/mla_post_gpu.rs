@@ -250,7 +250,9 @@ fn two_gpus_agree_for_ten_thousand_steps() {
     }
     let engines = ["cuda:0", "cuda:1"].map(|name| Engine::open(name, None).expect("it is counted"));
     for (tokens, wait_us) in [(1, WAIT_US), (8, WAIT_US), (8, 0), (64, WAIT_US)] {
-        let key = MlaPost { ranks: 2, tokens, q: tokens.min(8), splits: 0, ctas: 0, wait_us };
+        // As many as an H200 has at once.
+        let key =
+            MlaPost { ranks: 2, tokens, q: tokens.min(8), splits: 0, ctas: if tokens > 8 { 132 } else { 0 }, wait_us };
         steps(engines.each_ref(), &key, 10_000);
     }
 }

@@ -294,7 +294,11 @@ fn wrong_requests_are_one_line_and_status_2() {
     wrong(&nowhere, &["cannot write /nonexistent/file", "No such file"]);
     wrong(
         &[],
-        &["no command given", "list, run, compile, opt, interp, warm, bundle, cache, env, doctor", "`lathe --help`"],
+        &[
+            "no command given",
+            "list, run, trace, compile, opt, interp, warm, bundle, cache, env, doctor",
+            "`lathe --help`",
+        ],
     );
     wrong(&["bundle"], &["no command given", "commands: build, list", "`lathe bundle --help`"]);
     wrong(&["cache"], &["no command given", "commands: stats, verify, clear", "`lathe cache --help`"]);

@@ -165,6 +165,7 @@ fn scheduling<'k>(k: &'k Builder<'k>) {
     k.asyncmark();
     k.wait_asyncmark(31);
     k.s_sleep(127);
+    drop_value(k.clock());
     k.s_setprio(3);
     k.sched_barrier(0);
     k.sched_group_barrier(sched::VALU | sched::DS, 4, 1);
@@ -395,7 +396,16 @@ fn exchanges_between_lanes() {
 fn waits_and_hints() {
     records(
         scheduling,
-        &["s_waitcnt", "asyncmark", "wait_asyncmark", "s_sleep", "s_setprio", "sched_barrier", "sched_group_barrier"],
+        &[
+            "s_waitcnt",
+            "asyncmark",
+            "wait_asyncmark",
+            "s_sleep",
+            "clock",
+            "s_setprio",
+            "sched_barrier",
+            "sched_group_barrier",
+        ],
     );
     let k = kernel(|k| {
         k.s_waitcnt(Waitcnt::new().vmcnt(0));

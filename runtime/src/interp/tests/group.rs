@@ -252,7 +252,10 @@ fn a_group_tells_of_every_launch_of_every_rank() {
     let reports =
         launch_group(&[[of(&narrow, &x), of(&wide, &x)], [of(&wide, &y), of(&wide, &y)]], &Options::default());
     let found = reports.unwrap()[0][0].findings[0].to_string();
-    assert!(found.contains("(rank 0, launch 0, block (0,0,0), thread (0,0,0), wave 0, lane 0); 64 such"), "{found}");
+    assert!(
+        found.contains("(rank 0, launch 0, block (0,0,0), thread (0,0,0), wave 0, lane 0; 64 such accesses)"),
+        "{found}"
+    );
 }
 
 #[test]
