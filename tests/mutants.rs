@@ -1,5 +1,5 @@
-//! Promise: in the code objects of every shipped kernel and chip, no wait or barrier that is needed can be taken out or weakened,
-//! and no `s_nop` shortened, without device `gcn` noticing.
+//! Promise: in the code objects of [`BUILDS`] on every chip, no wait or barrier that is needed can be taken out or weakened, and no
+//! `s_nop` shortened, without device `gcn` noticing.
 
 use std::sync::{Arc, Mutex};
 
