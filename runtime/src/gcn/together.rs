@@ -61,6 +61,8 @@ struct Party<'a> {
     left: u64,
     open: bool,
     then: Option<usize>,
+    /// Whether its stores become visible late, and turns are short, under a seed.
+    talks: bool,
     stats: Stats,
 }
 
@@ -121,6 +123,7 @@ pub(super) fn run(
         for (at, launch) in rank.launches.iter().enumerate() {
             let mut party = Party::new(launch, options).map_err(|error| (number, error))?;
             (party.rank, party.memory, party.open) = (number, rank.memory, at == 0);
+            party.talks = options.seed != 0 && (named || talks(launch.object));
             let several = (rank.launches.len() > 1).then_some(at as u32);
             party.member = named.then_some(Member { rank: number as u32, launch: several });
             let next = parties.len();
@@ -159,6 +162,7 @@ impl<'a> Party<'a> {
             left: blocks,
             open: true,
             then: None,
+            talks: false,
             stats: Stats { profile: options.profile.then(|| Profile::new(launch.object)), ..Stats::default() },
         })
     }
@@ -166,6 +170,13 @@ impl<'a> Party<'a> {
     fn may_begin(&self) -> bool {
         self.open && !(self.window.is_empty() && self.unseen.is_empty())
     }
+}
+
+/// Whether a launch's workgroups can tell each other something: the code has accesses that reach past a compute unit's cache, or
+/// a loop that waits.
+fn talks(object: &CodeObject) -> bool {
+    const SIGNS: [&str; 5] = [" sc0", " sc1", "scope:", "atomic", "s_sleep"];
+    object.all().any(|(_, _, text)| SIGNS.iter().any(|sign| text.contains(sign)))
 }
 
 /// One of `n`: at random, or the one after `last` in turn, so that one that waits for another cannot starve it.
@@ -217,7 +228,7 @@ impl Machine<'_, '_> {
         let Launch { object, block, .. } = party.launch;
         let group = start(object, party.kernel, id, block, party.threads, &party.arguments, self.options);
         let group = group.map_err(|error| (party.rank, error))?;
-        let late = self.choices.as_mut().map(|choices| {
+        let late = self.choices.as_mut().filter(|_| party.talks).map(|choices| {
             let mut late = OfBlock::new(group.waves.len());
             late.start(choices);
             late
@@ -250,7 +261,7 @@ impl Machine<'_, '_> {
         let Launch { object, .. } = party.launch;
         // Under a seed mostly short turns: what goes wrong between two instructions shows.
         let longest = options.quantum.max(1);
-        let quantum = choices.as_mut().map_or(longest, |c| {
+        let quantum = choices.as_mut().filter(|_| party.talks).map_or(longest, |c| {
             let most = 1 << [0, 2, 4, 7, 12][c.below(5)];
             longest.min(1 + c.below(most) as u64)
         });
