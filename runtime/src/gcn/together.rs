@@ -175,7 +175,7 @@ impl<'a> Party<'a> {
 /// Whether a launch's workgroups can tell each other something: the code has accesses that reach past a compute unit's cache, or
 /// a loop that waits.
 fn talks(object: &CodeObject) -> bool {
-    const SIGNS: [&str; 5] = [" sc0", " sc1", "scope:", "atomic", "s_sleep"];
+    const SIGNS: [&str; 6] = [" sc0", " sc1", "scope:SCOPE_DEV", "scope:SCOPE_SYS", "atomic", "s_sleep"];
     object.all().any(|(_, _, text)| SIGNS.iter().any(|sign| text.contains(sign)))
 }
 
