@@ -58,7 +58,7 @@ pub(crate) trait Behind {
 /// Bytes that stay in order and become visible together.
 const PART: u64 = 16;
 
-/// Parts with stores on their way in one wave, at most.
+/// Parts with stores that are equally far in one wave, workgroup or device, above which half of them move on.
 const MAX_PARTS: usize = 512;
 
 /// What one lane stored in a part.
@@ -114,6 +114,11 @@ impl Stores {
 
     fn numbers(&self) -> Vec<u64> {
         self.parts.iter().map(|(part, _)| *part).collect()
+    }
+
+    /// The parts with a store that `moves`.
+    fn with(&self, moves: impl Fn(&Store) -> bool) -> Vec<u64> {
+        self.parts.iter().filter(|(_, stores)| stores.iter().any(&moves)).map(|(part, _)| *part).collect()
     }
 
     /// Puts what was stored to `part` over `bytes`, and its bytes into `mask`.
@@ -275,27 +280,21 @@ impl Late<'_> {
         if reach < Reach::Workgroup {
             return;
         }
-        for part in self.block.waves[wave as usize].stores.numbers() {
+        let of_wave = |store: &Store| if meant(store) { to(store) } else { Reach::Wave };
+        for part in self.block.waves[wave as usize].stores.with(|store| of_wave(store) > Reach::Wave) {
             let stores = self.block.waves[wave as usize].stores.take(part);
-            let rest =
-                self.raise_each(
-                    memory,
-                    part,
-                    stores,
-                    Reach::Wave,
-                    |store| if meant(store) { to(store) } else { Reach::Wave },
-                );
+            let rest = self.raise_each(memory, part, stores, Reach::Wave, of_wave);
             self.block.waves[wave as usize].stores.push(part, rest);
         }
         if reach > Reach::Workgroup {
-            for part in self.block.own.numbers() {
+            for part in self.block.own.with(|store| to(store) > Reach::Workgroup) {
                 let stores = self.block.own.take(part);
                 let rest = self.raise_each(memory, part, stores, Reach::Workgroup, &to);
                 self.block.own.push(part, rest);
             }
         }
         if reach > Reach::Device {
-            for part in self.device.numbers() {
+            for part in self.device.with(|store| to(store) > Reach::Device) {
                 let stores = self.device.take(part);
                 let rest = self.raise_each(memory, part, stores, Reach::Device, &to);
                 self.device.push(part, rest);
@@ -362,11 +361,22 @@ impl Late<'_> {
                 (0..n).for_each(|_| self.move_one(memory, wave));
             }
         }
-        if !self.block.own.is_empty() && self.choices.below(8) == 0 {
+        let parts = self.block.own.parts.len();
+        for _ in 0..self.lot(parts) {
             self.move_of_block(memory);
         }
-        if !self.device.is_empty() && self.choices.below(8) == 0 {
+        let parts = self.device.parts.len();
+        for _ in 0..self.lot(parts) {
             self.move_of_device(memory);
+        }
+    }
+
+    /// How many of so many parts beyond a wave move on by chance.
+    fn lot(&mut self, parts: usize) -> usize {
+        match parts {
+            0 => 0,
+            1..=MAX_PARTS => usize::from(self.choices.below(8) == 0),
+            _ => parts / 2,
         }
     }
 
