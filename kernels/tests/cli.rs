@@ -164,6 +164,14 @@ fn run_with_more_tasks_than_workgroups_loops_over_them() {
 }
 
 #[test]
+fn run_of_no_tokens_launches_nothing_and_is_right() {
+    for ranks in ["ranks=1", "ranks=8"] {
+        let report = json(&["run", "mla_post", "--set", "tokens=0", "--set", ranks, "--json"]);
+        assert_eq!(report["ok"], true, "{report}");
+    }
+}
+
+#[test]
 fn run_prints_key_record_errors_and_time() {
     let out = lathe(&["run", "mla_combine", "--set", "ranks=8", "--set", "tokens=8"]);
     assert!(out.status.success(), "{}", text(&out.stderr));
@@ -255,6 +263,13 @@ fn trace_tells_costs_by_line_and_instruction() {
             assert!(table.contains(wanted), "{chip} lacks {wanted}:\n{table}");
         }
         assert!(table.matches("kernels/src/mla").count() >= 3, "{table}");
+    }
+    // Of ranks that wait for each other, one launch after the other: what the last one of rank 0 cost.
+    let post = ["tokens=2", "q=1", "ctas=1"].map(|setting| ["--set", setting]).concat();
+    for ranks in ["ranks=1", "ranks=2"] {
+        let report = json(&[&["trace", "mla_post", "--set", ranks, "--json"][..], &post].concat());
+        let stored = report["total"]["bytes_stored"].as_u64();
+        assert!(report["ok"] == true && stored.is_some_and(|stored| stored > 0), "{ranks}: {report}");
     }
     wrong(
         &["trace", "mla_combine", "--device", "cpu"],

@@ -1,7 +1,7 @@
 //! Device `gcn`: executes the linked AMD code object itself, instruction by instruction.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use lathe_dsl::Target;
 use lathe_dsl::artifact::Artifact;
@@ -99,6 +99,30 @@ impl Gcn {
         self.costs.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// What a finished launch tells; what it cost is kept.
+    fn told(&self, compiled: &Compiled, object: &CodeObject, stats: &gcn::Stats, time: Duration) -> LaunchReport {
+        let costs = stats.profile.as_ref().map(|profile| Costs {
+            assumptions: profile.assumptions(),
+            workgroups: stats.workgroups,
+            instructions: profile
+                .instructions(object)
+                .map(|(pc, text, cost)| {
+                    let location = object.line(pc).and_then(|(_, op)| author(compiled.kernel(), op));
+                    InstructionCost { pc, text: text.to_owned(), location, cost }
+                })
+                .collect(),
+        });
+        *self.costs.lock().unwrap_or_else(PoisonError::into_inner) = costs;
+        let finding = |pc: &u64| {
+            let place = object.line(*pc).and_then(|(_, op)| author(compiled.kernel(), op));
+            let place = place.map_or(String::new(), |l| format!("{l}: "));
+            format!(
+                "{place}a buffer access of several words ends past the buffer's end (pc {pc:#x}): chips differ in what it does"
+            )
+        };
+        LaunchReport { time, findings: stats.cut.iter().map(finding).collect() }
+    }
+
     /// The code that was compiled for this device.
     fn artifact<'c>(&self, compiled: &'c Compiled) -> Result<&'c Artifact, Error> {
         let wrong = |made_for: String| wrong_code(compiled, made_for, self.name());
@@ -182,26 +206,7 @@ impl Device for Gcn {
             gcn::launch(&object, &artifact.symbol, launch.grid, launch.block, args.bytes(), &mut memory, &self.options)
                 .map_err(located)?;
         let time = start.elapsed();
-        let costs = stats.profile.as_ref().map(|profile| Costs {
-            assumptions: profile.assumptions(),
-            workgroups: stats.workgroups,
-            instructions: profile
-                .instructions(&object)
-                .map(|(pc, text, cost)| {
-                    let location = object.line(pc).and_then(|(_, op)| author(compiled.kernel(), op));
-                    InstructionCost { pc, text: text.to_owned(), location, cost }
-                })
-                .collect(),
-        });
-        *self.costs.lock().unwrap_or_else(PoisonError::into_inner) = costs;
-        let finding = |pc: &u64| {
-            let place = object.line(*pc).and_then(|(_, op)| author(compiled.kernel(), op));
-            let place = place.map_or(String::new(), |l| format!("{l}: "));
-            format!(
-                "{place}a buffer access of several words ends past the buffer's end (pc {pc:#x}): chips differ in what it does"
-            )
-        };
-        Ok(LaunchReport { time, findings: stats.cut.iter().map(finding).collect() })
+        Ok(self.told(compiled, &object, &stats, time))
     }
 
     fn sharing(&self) -> Option<&dyn Sharing> {
@@ -243,13 +248,20 @@ pub(super) fn together(devices: &[&Gcn], ranks: &[Rank], seed: Option<u64>) -> R
     let start = Instant::now();
     let mut guards: Vec<_> = own.iter().map(|device| device.memory()).collect();
     let mut memories: Vec<&mut Memory> = guards.iter_mut().map(|guard| &mut **guard).collect();
-    gcn::launch_group(&members, &mut memories, &options).map_err(|(rank, error)| {
+    let stats = gcn::launch_group(&members, &mut memories, &options).map_err(|(rank, error)| {
         let launch = error.site.as_ref().and_then(|site| site.member?.launch).unwrap_or(0);
         let compiled = ranks.get(rank).and_then(|rank| rank.launches.get(launch as usize));
         (rank, compiled.map_or_else(|| Error::fault(error.clone()), |(compiled, _)| located(error.clone(), compiled)))
     })?;
     let time = start.elapsed();
-    Ok(ranks.iter().map(|rank| vec![LaunchReport { time, findings: vec![] }; rank.launches.len()]).collect())
+    let mut reports = vec![];
+    for (((device, rank), objects), stats) in devices.iter().zip(ranks).zip(&objects).zip(&stats) {
+        let launches = rank.launches.iter().zip(objects).zip(stats);
+        reports.push(
+            launches.map(|(((compiled, _), object), stats)| device.told(compiled, object, stats, time)).collect(),
+        );
+    }
+    Ok(reports)
 }
 
 /// The executor takes 0 for "in order", which is a seed like any other here.

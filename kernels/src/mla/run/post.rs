@@ -234,7 +234,7 @@ impl Rank {
         let around = Around { latents: &latents, device, exact: &own.unsplit, error: &error };
         let bounds = bounds(tokens, around, &self.w_v, &self.gate);
         let reference = uv(tokens, &latents, &self.w_v, &self.gate);
-        let mut steps = self.got.chunks(self.gate.len()).map(|got| checks(got, &reference, &self.gate, &bounds));
+        let mut steps = self.got.chunks(self.gate.len().max(1)).map(|got| checks(got, &reference, &self.gate, &bounds));
         let first = steps.next().unwrap_or_else(|| checks(&[], &reference, &self.gate, &bounds));
         steps.fold(first, |worst, step| std::array::from_fn(|i| worse(&worst[i], &step[i])))
     }
