@@ -3,6 +3,7 @@
 mod cpu;
 #[cfg(feature = "jit")]
 mod gcn;
+pub(super) mod gpu;
 mod handle;
 mod table;
 
@@ -10,6 +11,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
+pub(super) use gpu::GpuMemory;
 pub(super) use handle::{DRIVER_BYTES, Maker};
 pub use handle::{PeerHandle, PeerHandleError};
 pub use table::PeerTable;
@@ -125,6 +127,6 @@ fn within_the_process(device: String) -> Error {
 }
 
 /// A region of another driver than the device's.
-pub(super) fn another_driver(device: String, region: &dyn PeerRegion) -> Error {
+fn another_driver(device: String, region: &dyn PeerRegion) -> Error {
     Error::NoPeer { device, owner: region.owner(), reason: "they have different drivers".to_owned() }
 }
