@@ -3,6 +3,7 @@
 mod approximate;
 mod cuda;
 mod dec2;
+mod dec2_gpu;
 mod devices;
 mod differential;
 mod filetests;

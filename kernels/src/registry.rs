@@ -281,6 +281,28 @@ pub enum RunError {
         /// What would be allowed.
         hint: String,
     },
+    /// The key is fine for a kernel, but plain Rust would take too long to make what it is compared with.
+    #[error(
+        "`{kernel}` with {key}: {pixels} pixels, of whole windows of 8×8 or of the colour image; a run, which compares all of them \
+         with plain Rust, takes at most {most}: set `ex` and `ey`, or `colour_width` and `colour_height`, lower"
+    )]
+    TooManyPixels {
+        /// Kernel name.
+        kernel: &'static str,
+        /// The key.
+        key: String,
+        /// Pixels it asks for.
+        pixels: u64,
+        /// Pixels it may ask for.
+        most: u64,
+    },
+}
+
+impl RunError {
+    /// Whether what was asked for is wrong, rather than what came of it.
+    pub const fn is_request(&self) -> bool {
+        matches!(self, Self::TooLarge { .. } | Self::TooManyPixels { .. } | Self::Runtime(Error::Trace(_)))
+    }
 }
 
 /// What a kernel family adds to a [`Kernel`] to be run and checked by name.
@@ -294,7 +316,7 @@ pub trait Run: Kernel {
     /// Refuses keys whose check would not fit the host, before anything is compiled.
     ///
     /// # Errors
-    /// [`RunError::TooLarge`].
+    /// [`RunError::TooLarge`] or [`RunError::TooManyPixels`].
     fn check_size(&self) -> Result<(), RunError>;
 }
 

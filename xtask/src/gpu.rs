@@ -11,7 +11,7 @@ const LIMIT: u64 = 64 << 20;
 const THERE: [&str; 8] =
     ["libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so", "libgcc_s.so", "libstdc++.so", "ld-linux"];
 /// Tests that use a GPU where there is one.
-const TESTS: [&str; 37] = [
+const TESTS: [&str; 40] = [
     "cuda::mla_combine_keeps_its_bounds",
     "cuda::mla_combine_splits_keeps_its_bounds",
     "cuda::mla_uv_keeps_its_bounds",
@@ -23,6 +23,9 @@ const TESTS: [&str; 37] = [
     "cuda::a_module_newer_than_the_driver_is_refused_with_both_versions",
     "cuda::a_fault_is_told_with_the_kernels_that_can_have_been_it",
     "cuda::every_gpu_is_a_device_of_its_own",
+    "dec2_gpu::whole_images_are_plain_rusts",
+    "dec2_gpu::every_epilogue_is_plain_rusts",
+    "dec2_gpu::the_blocks_time_and_its_floor",
     "devices::a_stream_does_everything_in_order",
     "devices::calls_that_wait_are_ordered_with_streams",
     "devices::an_event_orders_two_streams_and_tells_the_time",

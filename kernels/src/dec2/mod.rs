@@ -14,6 +14,7 @@ pub mod constants;
 pub mod denoise;
 pub mod fragment;
 pub mod geometry;
+mod host;
 pub mod instances;
 pub mod options;
 pub mod phases;

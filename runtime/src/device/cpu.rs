@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use lathe_dsl::Target;
 use lathe_dsl::ir::{Param, ParamKind};
+use lathe_dsl::numerics::MmaRounding;
 
 use super::driver::Sharing;
 use super::group::{Blamed, Rank};
@@ -109,6 +110,10 @@ impl Device for Cpu {
 
     fn target(&self) -> Target {
         self.target
+    }
+
+    fn mma_rounding(&self) -> MmaRounding {
+        self.options.mma
     }
 
     fn another(&self) -> Option<Arc<dyn Device>> {

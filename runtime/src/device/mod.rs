@@ -27,6 +27,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use lathe_dsl::Target;
+use lathe_dsl::numerics::MmaRounding;
 
 pub use cpu::{Cpu, CpuOptions};
 pub use cuda::Cuda;
@@ -73,6 +74,11 @@ pub trait Device: Any + Send + Sync {
     /// that run on the host round them correctly.
     fn approximates(&self) -> bool {
         false
+    }
+
+    /// How sums of matrix products are rounded here: exactly but for one rounding, unless another way is known.
+    fn mma_rounding(&self) -> MmaRounding {
+        MmaRounding::Exact
     }
 
     /// A further device like this one, with memory of its own, if it is one that the host simulates: the other ranks of a group.

@@ -2,10 +2,10 @@
 
 use lathe_dsl::artifact::CompileRecord;
 use lathe_dsl::numerics::MmaRounding;
-use lathe_kernels::registry::{Entry, RunError, RunReport};
+use lathe_kernels::registry::{Entry, RunReport};
+use lathe_runtime::Engine;
 use lathe_runtime::device::CpuOptions;
 use lathe_runtime::interp::Checks;
-use lathe_runtime::{Engine, Error};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -50,9 +50,9 @@ impl Run {
             return self.tell(&report.run, &report, &report.lines());
         }
         let build = kernel.build(&self.settings).map_err(Failure::request)?;
-        let report = build.run(&self.engine()?, self.seed).map_err(|error| match error {
-            RunError::TooLarge { .. } | RunError::Runtime(Error::Trace(_)) => Failure::request(error),
-            _ => Failure::outcome(error),
+        let report = build.run(&self.engine()?, self.seed).map_err(|error| match error.is_request() {
+            true => Failure::request(error),
+            false => Failure::outcome(error),
         })?;
         self.tell(&report, &report, &[])
     }

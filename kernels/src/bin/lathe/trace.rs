@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use lathe_dsl::Target;
 use lathe_dsl::ir::Location;
-use lathe_kernels::registry::{Entry, RunError, RunReport};
+use lathe_kernels::registry::{Entry, RunReport};
+use lathe_runtime::Engine;
 use lathe_runtime::device::{Costs, Gcn};
 use lathe_runtime::gcn;
 use lathe_runtime::gcn::profile::{Assumptions, Cost};
-use lathe_runtime::{Engine, Error};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -122,9 +122,9 @@ impl Trace {
         let build = kernel.build(&self.settings).map_err(Failure::request)?;
         let device = Arc::new(Gcn::counting(self.device, Some(self.seed)));
         let engine = Engine { device: Arc::<Gcn>::clone(&device), jit: self.cache.jit()? };
-        let run = build.run(&engine, self.seed).map_err(|error| match error {
-            RunError::TooLarge { .. } | RunError::Runtime(Error::Trace(_)) => Failure::request(error),
-            _ => Failure::outcome(error),
+        let run = build.run(&engine, self.seed).map_err(|error| match error.is_request() {
+            true => Failure::request(error),
+            false => Failure::outcome(error),
         })?;
         output::warn(&run.record.warnings);
         let costs = device.costs().ok_or_else(|| Failure::outcome("the kernel was not launched"))?;

@@ -1,18 +1,20 @@
 //! Launches the block on host data.
 
+use std::sync::Arc;
+
 use half::f16;
-use lathe_runtime::device::LaunchReport;
+use lathe_dsl::kernel::Host;
+use lathe_runtime::device::{Device, LaunchReport};
 use lathe_runtime::jit::Compiled;
 use lathe_runtime::{DeviceBuffer, Engine};
 
 use super::{Dec2, Dec2Args};
+use crate::dec2::geometry::Extents;
+use crate::dec2::host::{POISON, POISON_HALF, texels, words};
 use crate::dec2::options::{OptionError, Options};
 use crate::dec2::reference::block::InputError;
 use crate::dec2::reference::{Image, Inputs, Outputs};
 use crate::dec2::weights::{LayoutError, WeightError, WeightLayout};
-
-/// What outputs hold before the launch.
-const POISON: u32 = 0x7FA5_7FA5;
 
 /// Why inputs could not be launched on.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -60,6 +62,35 @@ impl Dec2 {
         .with_options(options)
     }
 
+    /// Copies `inputs` to the device, for launches of the block that was built with this key; outputs are filled with what no
+    /// block stores.
+    ///
+    /// # Errors
+    /// The inputs are not the key's, or the device has too little memory.
+    pub fn send(&self, device: &Arc<dyn Device>, inputs: &Inputs<'_>) -> Result<Sent, LaunchError> {
+        let options = self.options()?;
+        inputs.check(&options)?;
+        let given = Self::of(inputs, &options);
+        if given != *self {
+            let [built, given] = [self, &given].map(lathe_dsl::kernel::describe);
+            return Err(LaunchError::OtherKey { built, given });
+        }
+        let image = inputs.weights.pack(&WeightLayout::dec2()?)?;
+        let pictures = &inputs.pictures;
+        Ok(Sent {
+            image: DeviceBuffer::from_slice(device, &image)?,
+            coarse: DeviceBuffer::from_slice(device, &words(inputs.coarse))?,
+            skip: DeviceBuffer::from_slice(device, &words(inputs.skip))?,
+            arena: DeviceBuffer::from_slice(device, &vec![POISON; inputs.skip.len() / 4])?,
+            colour: texels(device, pictures.colour)?,
+            blend: texels(device, pictures.blend)?,
+            offset: texels(device, pictures.offset)?,
+            surface: DeviceBuffer::from_slice(device, &vec![POISON_HALF; 4 * pictures.blend.texels().len()])?,
+            step: pictures.step,
+            extents: inputs.geometry.extents(),
+        })
+    }
+
     /// Copies `inputs` to the device, runs the block, which was built with this key, and copies its results back.
     ///
     /// # Errors
@@ -70,49 +101,58 @@ impl Dec2 {
         compiled: &Compiled,
         inputs: &Inputs<'_>,
     ) -> Result<(Outputs, LaunchReport), LaunchError> {
-        let options = self.options()?;
-        inputs.check(&options)?;
-        let given = Self::of(inputs, &options);
-        if given != *self {
-            let [built, given] = [self, &given].map(lathe_dsl::kernel::describe);
-            return Err(LaunchError::OtherKey { built, given });
-        }
-        let image = inputs.weights.pack(&WeightLayout::dec2()?)?;
-
-        let device = &engine.device;
-        let words = |bytes: &[u8]| DeviceBuffer::from_slice(device, &words(bytes));
-        let texels = |image: &Image| DeviceBuffer::from_slice(device, image.texels().as_flattened());
-        let image = DeviceBuffer::from_slice(device, &image)?;
-        let (coarse, skip) = (words(inputs.coarse)?, words(inputs.skip)?);
-        let arena = DeviceBuffer::from_slice(device, &vec![POISON; inputs.skip.len() / 4])?;
-        let pictures = &inputs.pictures;
-        let (colour, blend, offset) = (texels(pictures.colour)?, texels(pictures.blend)?, texels(pictures.offset)?);
-        let poison = vec![f16::from_bits(POISON as u16); 4 * pictures.blend.texels().len()];
-        let surface = DeviceBuffer::from_slice(device, &poison)?;
-        let [sx, sy] = pictures.step;
-        let args = Dec2Args {
-            image: image.arg(),
-            coarse: coarse.arg(),
-            skip: skip.arg(),
-            arena: arena.arg(),
-            colour: colour.arg(),
-            blend: blend.arg(),
-            offset: offset.arg(),
-            surface: surface.arg(),
-            sx,
-            sy,
-        };
-        let report = compiled.launch::<Self>(device.as_ref(), &args)?;
-        let features = arena.to_vec()?.into_iter().flat_map(u32::to_le_bytes).collect();
-        let texels = surface.to_vec()?.as_chunks().0.to_vec();
-        let extents = inputs.geometry.extents();
-        let image = Image::new(extents.x, extents.y, texels).map_err(InputError::from)?;
-        Ok((Outputs { features, image }, report))
+        let sent = self.send(&engine.device, inputs)?;
+        let report = compiled.launch::<Self>(engine.device.as_ref(), &sent.args())?;
+        Ok((sent.outputs()?, report))
     }
 }
 
-/// Little-endian words; planes have whole ones.
-fn words(bytes: &[u8]) -> Vec<u32> {
-    let (words, _) = bytes.as_chunks();
-    words.iter().map(|w| u32::from_le_bytes(*w)).collect()
+/// The block's inputs and outputs in a device's memory.
+pub struct Sent {
+    image: DeviceBuffer<u8>,
+    coarse: DeviceBuffer<u32>,
+    skip: DeviceBuffer<u32>,
+    arena: DeviceBuffer<u32>,
+    colour: DeviceBuffer<f16>,
+    blend: DeviceBuffer<f16>,
+    offset: DeviceBuffer<f16>,
+    surface: DeviceBuffer<f16>,
+    step: [f32; 2],
+    extents: Extents,
+}
+
+impl Sent {
+    /// Arguments of a launch.
+    pub fn args(&self) -> Dec2Args<Host<'_>> {
+        Dec2Args {
+            image: self.image.arg(),
+            coarse: self.coarse.arg(),
+            skip: self.skip.arg(),
+            arena: self.arena.arg(),
+            colour: self.colour.arg(),
+            blend: self.blend.arg(),
+            offset: self.offset.arg(),
+            surface: self.surface.arg(),
+            sx: self.step[0],
+            sy: self.step[1],
+        }
+    }
+
+    /// Bytes of all inputs and outputs, each counted once.
+    pub fn bytes(&self) -> u64 {
+        let words = [&self.coarse, &self.skip, &self.arena].map(|b| 4 * b.len());
+        let halves = [&self.colour, &self.blend, &self.offset, &self.surface].map(|b| 2 * b.len());
+        (self.image.len() + words.iter().sum::<usize>() + halves.iter().sum::<usize>()) as u64
+    }
+
+    /// What the launches so far gave.
+    ///
+    /// # Errors
+    /// The device failed.
+    pub fn outputs(&self) -> Result<Outputs, LaunchError> {
+        let features = self.arena.to_vec()?.into_iter().flat_map(u32::to_le_bytes).collect();
+        let texels = self.surface.to_vec()?.as_chunks().0.to_vec();
+        let image = Image::new(self.extents.x, self.extents.y, texels).map_err(InputError::from)?;
+        Ok(Outputs { features, image })
+    }
 }

@@ -4,11 +4,11 @@
 //! registers but for what warps hand to each other through 9600 bytes of shared memory; seven times the workgroup comes together.
 
 mod launch;
-mod problem;
+pub mod problem;
 mod run;
 
-pub use launch::LaunchError;
-pub(crate) use run::{MOST_PIXELS, checks};
+pub use launch::{LaunchError, Sent};
+pub(crate) use run::checks;
 
 use lathe_dsl::prelude::*;
 
@@ -33,17 +33,17 @@ build_key! {
     /// The block on an image of `ex`×`ey` pixels.
     pub struct Dec2 {
         /// Width of the image.
-        ex: u32 = 320, range(1, MAX_SIDE);
+        ex: u32 = 64, range(1, MAX_SIDE);
         /// Height of the image.
-        ey: u32 = 184, range(1, MAX_SIDE);
+        ey: u32 = 48, range(1, MAX_SIDE);
         /// Pixels that the first window lies to the left of the image; even.
         ox: u32 = 4, range(0, 65534);
         /// Pixels that it lies above the image; even.
         oy: u32 = 4, range(0, 65534);
         /// Width of the colour image.
-        colour_width: u32 = 320, range(1, 65536);
+        colour_width: u32 = 64, range(1, 65536);
         /// Height of the colour image.
-        colour_height: u32 = 184, range(1, 65536);
+        colour_height: u32 = 48, range(1, 65536);
         /// Option `act_round`.
         act_round: u32 = 0, range(0, ActRound::ALL.len() as u32 - 1);
         /// Option `reduce_tree`.

@@ -1,34 +1,21 @@
 //! Runs the block on random images and compares features and image with plain Rust.
 
-use lathe_dsl::kernel;
 use lathe_dsl::numerics::Narrow;
 use lathe_runtime::Engine;
 use lathe_runtime::jit::Compiled;
 
 use super::problem::Problem;
 use super::{Dec2, LaunchError};
+use crate::dec2::host::{check_pixels, of_device};
 use crate::dec2::reference::{Outputs, frame};
 use crate::registry::{Check, Outcome, Run, RunError};
 
-/// Pixels whose check takes some seconds.
-pub(crate) const MOST_PIXELS: u64 = 1 << 14;
-
-/// Host memory that a pixel takes: planes and images, on either side.
-const BYTES_A_PIXEL: u64 = 2 * (2 * 96 + 128 / 4 + 4 * 8);
+/// Pixels that plain Rust makes in less than a minute on two processors.
+const MOST_PIXELS: u64 = 1 << 20;
 
 impl Run for Dec2 {
     fn check_size(&self) -> Result<(), RunError> {
-        let colours = u64::from(self.colour_width) * u64::from(self.colour_height);
-        let pixels = self.geometry().map_or(0, |g| g.grid().map(u64::from).iter().product::<u64>() * 64).max(colours);
-        if pixels <= MOST_PIXELS {
-            return Ok(());
-        }
-        Err(RunError::TooLarge {
-            kernel: <Self as kernel::Kernel>::NAME,
-            key: kernel::describe(self),
-            gib: (pixels * BYTES_A_PIXEL) as f64 / f64::from(1 << 30),
-            hint: format!("a run checks at most {MOST_PIXELS} pixels, those of whole windows and of the colour image"),
-        })
+        check_pixels(self, self.geometry(), [self.colour_width, self.colour_height], MOST_PIXELS)
     }
 
     fn run(&self, engine: &Engine, compiled: &Compiled, seed: u64) -> Result<Outcome, RunError> {
@@ -43,6 +30,7 @@ impl Run for Dec2 {
             Err(LaunchError::Runtime(e)) => return Err(e.into()),
             Err(e) => unreachable!("inputs of this key: {e}"),
         };
+        let options = of_device(options, &*engine.device);
         let expected = frame(&inputs, &options).unwrap_or_else(|e| unreachable!("inputs of this key's extents: {e}"));
         Ok(Outcome { checks: checks(&found, &expected), findings: report.findings, time: report.time })
     }
@@ -131,6 +119,18 @@ mod tests {
 
     fn small(ex: u32, ey: u32) -> Dec2 {
         Dec2 { ex, ey, colour_width: ex, colour_height: ey, ..Dec2::defaults() }
+    }
+
+    #[test]
+    fn more_pixels_than_a_run_compares_are_refused_with_the_limit() {
+        assert!(Dec2::defaults().check_size().is_ok());
+        assert!(small(1280, 736).check_size().is_ok());
+        let told = |key: Dec2| key.check_size().unwrap_err().to_string();
+        let limit = "takes at most 1048576: set `ex` and `ey`, or `colour_width` and `colour_height`, lower";
+        let windows = told(small(4000, 1000));
+        assert!(windows.contains(": 4040064 pixels, ") && windows.ends_with(limit), "{windows}");
+        let colours = told(Dec2 { colour_width: 4096, colour_height: 257, ..small(8, 8) });
+        assert!(colours.contains(": 1052672 pixels, ") && colours.ends_with(limit), "{colours}");
     }
 
     #[test]

@@ -4,7 +4,8 @@ use half::f16;
 use lathe_runtime::Engine;
 
 use super::{features, weights};
-use crate::dec2::block::{Dec2, LaunchError, MOST_PIXELS, checks};
+use crate::dec2::block::{Dec2, LaunchError, checks};
+use crate::dec2::host::of_device;
 use crate::dec2::reference::block::InputError;
 use crate::dec2::reference::filter::Pictures;
 use crate::dec2::reference::{Image, Inputs, frame};
@@ -13,7 +14,10 @@ use crate::registry::{FilterError, Filtered, Outcome, RunReport};
 /// Fields of the key that the picture gives.
 const OF_PICTURE: [&str; 4] = ["ex", "ey", "colour_width", "colour_height"];
 
-/// Denoises a picture: the key's extents are its own, origin and options those of `settings`. Up to [`MOST_PIXELS`] the result is
+/// Pixels up to which a picture's check adds no more than seconds.
+const CHECKED_PIXELS: u64 = 1 << 16;
+
+/// Denoises a picture: the key's extents are its own, origin and options those of `settings`. Up to [`CHECKED_PIXELS`] the result is
 /// compared with plain Rust.
 ///
 /// # Errors
@@ -47,7 +51,8 @@ pub(crate) fn run(
     let compiled = engine.jit.get(&key, engine.device.target())?;
     let (found, report) = key.launch_on(engine, &compiled, &inputs)?;
     let mut checked = vec![];
-    if geometry.extents().pixels() <= MOST_PIXELS {
+    if geometry.extents().pixels() <= CHECKED_PIXELS {
+        let options = of_device(options, &*engine.device);
         let expected = frame(&inputs, &options).map_err(LaunchError::from)?;
         checked = checks(&found, &expected);
     }

@@ -1,6 +1,9 @@
 //! The whole block, product by product, and all blocks of an image.
 
+use std::sync::atomic::AtomicBool;
+
 use half::f16;
+use lathe_runtime::jit::on_all_cores;
 
 use super::attention::{cubic_softmax, mixed, scores};
 use super::filter::{Pictures, kernel_gate};
@@ -230,7 +233,7 @@ pub fn block_pixels(geometry: &Geometry, block: [u32; 2]) -> impl Iterator<Item 
     })
 }
 
-/// All blocks of an image.
+/// All blocks of an image, shared out to all processors.
 ///
 /// # Errors
 /// The inputs are not as large as the geometry asks for.
@@ -239,13 +242,23 @@ pub fn frame(inputs: &Inputs<'_>, options: &Options) -> Result<Outputs, InputErr
     let extents = inputs.geometry.extents();
     let mut features = vec![0; PlaneLayout::new(extents, CHANNELS).bytes() as usize];
     let mut texels = vec![[f16::ZERO; 4]; extents.pixels() as usize];
-    for block in inputs.geometry.blocks() {
-        let trace = BlockTrace::new(inputs, block, options);
-        plane_scatter(&trace.features, &mut features, inputs.geometry, block);
-        for (pixel, x, y) in block_pixels(inputs.geometry, block) {
-            let texel = kernel_gate(trace.outputs.row(pixel), &inputs.pictures, extents, (x, y), options);
+    let blocks: Vec<_> = inputs.geometry.blocks().collect();
+    let done = on_all_cores(&blocks, |block| finished(inputs, *block, options), |_| {}, &AtomicBool::new(false));
+    for (block, (codes, colours)) in blocks.into_iter().zip(done.into_iter().flatten()) {
+        plane_scatter(&codes, &mut features, inputs.geometry, block);
+        for ((_, x, y), texel) in block_pixels(inputs.geometry, block).zip(colours) {
             texels[(y * extents.x + x) as usize] = texel;
         }
     }
     Ok(Outputs { features, image: Image::new(extents.x, extents.y, texels)? })
+}
+
+/// A block's features, and the texels of its pixels inside of the image.
+fn finished(inputs: &Inputs<'_>, block: [u32; 2], options: &Options) -> (Matrix<u8>, Vec<[f16; 4]>) {
+    let trace = BlockTrace::new(inputs, block, options);
+    let texel = |(pixel, x, y): (usize, u32, u32)| {
+        kernel_gate(trace.outputs.row(pixel), &inputs.pictures, inputs.geometry.extents(), (x, y), options)
+    };
+    let texels = block_pixels(inputs.geometry, block).map(texel).collect();
+    (trace.features, texels)
 }

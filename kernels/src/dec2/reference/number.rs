@@ -1,5 +1,7 @@
 //! Numbers of the block: f16 with one rounding an operation, and e4m3.
 
+use std::sync::LazyLock;
+
 use half::f16;
 use lathe_dsl::numerics::{Float, Narrow, Overflow, Rounding, hw_exp2, hw_rcp, hw_rsq};
 pub use lathe_dsl::numerics::{maxnum, minnum};
@@ -34,16 +36,22 @@ pub fn rounded(x: f32) -> f16 {
 
 /// The e4m3 code of `h`: nearest even, at most 448, a NaN as the option has it.
 pub fn quantise(h: f16, nan_sign: NanSign) -> u8 {
-    if h.is_nan() {
-        let sign = if nan_sign == NanSign::Keep && h.is_sign_negative() { 0x80 } else { 0 };
-        return sign | 0x7F;
-    }
-    Narrow::E4m3.encode(h.to_f32(), Rounding::NearestEven, Overflow::Saturate)
+    /// Of every f16 by its bits.
+    static CODES: LazyLock<Vec<u8>> = LazyLock::new(|| {
+        let code = |h: f16| Narrow::E4m3.encode(h.to_f32(), Rounding::NearestEven, Overflow::Saturate);
+        (0..=u16::MAX).map(|bits| code(f16::from_bits(bits))).collect()
+    });
+    let code = CODES[h.to_bits() as usize];
+    let keeps = nan_sign == NanSign::Keep && h.is_nan() && h.is_sign_negative();
+    if keeps { code | 0x80 } else { code }
 }
 
 /// The number that an e4m3 code means.
 pub fn decode(code: u8) -> f16 {
-    rounded(Narrow::E4m3.decode(code))
+    /// Of every code.
+    static NUMBERS: LazyLock<[f16; 256]> =
+        LazyLock::new(|| std::array::from_fn(|code| rounded(Narrow::E4m3.decode(code as u8))));
+    NUMBERS[code as usize]
 }
 
 /// 1 / h: by an f32 reciprocal, which for an f16 is as good as rounding once.

@@ -1,7 +1,6 @@
 //! Runs an epilogue on random matrices and compares all that it stores with plain Rust.
 
 use half::f16;
-use lathe_dsl::kernel;
 use lathe_dsl::numerics::Narrow;
 use lathe_runtime::jit::Compiled;
 use lathe_runtime::{DeviceBuffer, Engine};
@@ -10,34 +9,19 @@ use super::ports::{Form, Ports};
 use super::problem::{Problem, Texel};
 use super::{Dec2Stage, Dec2StageArgs};
 use crate::dec2::WARPS;
+use crate::dec2::host::{POISON, POISON_HALF, check_pixels, texels, words};
 use crate::dec2::weights::WeightLayout;
 use crate::registry::{Check, Outcome, Run, RunError};
 
-/// Pixels whose check takes some seconds.
+/// Pixels whose words, up to 4096 bytes each, a host holds.
 const MOST_PIXELS: u64 = 1 << 16;
-
-/// Host memory that a pixel takes in the largest epilogue: what four warps take and give, and images, all twice.
-const BYTES_A_PIXEL: u64 = 4096;
-
-/// What outputs hold before the launch.
-const POISON: u32 = 0x7FA5_7FA5;
 
 /// Largest part of what is mixed that approximate exponentials and reciprocals may be off by.
 const GATE_BOUND: f64 = 1.0 / 256.0;
 
 impl Run for Dec2Stage {
     fn check_size(&self) -> Result<(), RunError> {
-        let colours = u64::from(self.colour_width) * u64::from(self.colour_height);
-        let pixels = self.geometry().map_or(0, |g| g.grid().map(u64::from).iter().product::<u64>() * 64).max(colours);
-        if pixels <= MOST_PIXELS {
-            return Ok(());
-        }
-        Err(RunError::TooLarge {
-            kernel: <Self as kernel::Kernel>::NAME,
-            key: kernel::describe(self),
-            gib: (pixels * BYTES_A_PIXEL) as f64 / f64::from(1 << 30),
-            hint: format!("a run takes at most {MOST_PIXELS} pixels, those of whole windows and of the colour image"),
-        })
+        check_pixels(self, self.geometry(), [self.colour_width, self.colour_height], MOST_PIXELS)
     }
 
     fn run(&self, engine: &Engine, compiled: &Compiled, seed: u64) -> Result<Outcome, RunError> {
@@ -51,19 +35,15 @@ impl Run for Dec2Stage {
         let image = problem.weights.pack(&layout).unwrap_or_else(|e| unreachable!("weights of this shape: {e}"));
 
         let device = &engine.device;
-        let words = |bytes: &[u8]| -> Vec<u32> {
-            let (words, _) = bytes.as_chunks();
-            words.iter().map(|w| u32::from_le_bytes(*w)).collect()
-        };
-        let texels =
-            |image: &crate::dec2::reference::Image| DeviceBuffer::from_slice(device, image.texels().as_flattened());
         let (image, skip) =
             (DeviceBuffer::from_slice(device, &image)?, DeviceBuffer::from_slice(device, &words(&problem.skip))?);
         let taken = DeviceBuffer::from_slice(device, &problem.taken)?;
         let given = DeviceBuffer::from_slice(device, &vec![POISON; problem.given.len().max(1)])?;
         let arena = DeviceBuffer::from_slice(device, &vec![POISON; problem.skip.len() / 4])?;
-        let (colour, blend, offset) = (texels(&problem.colour)?, texels(&problem.blend)?, texels(&problem.offset)?);
-        let poison = f16::from_bits(POISON as u16);
+        let images = [&problem.colour, &problem.blend, &problem.offset];
+        let [colour, blend, offset] = images.map(|image| texels(device, image));
+        let (colour, blend, offset) = (colour?, blend?, offset?);
+        let poison = POISON_HALF;
         let surface = DeviceBuffer::from_slice(device, &vec![poison; 4 * problem.blend.texels().len()])?;
         let [sx, sy] = problem.colour.step();
         let args = Dec2StageArgs {

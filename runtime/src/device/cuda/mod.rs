@@ -15,6 +15,7 @@ use std::time::Instant;
 
 use cudarc::driver::{result, sys};
 use lathe_dsl::Target;
+use lathe_dsl::numerics::MmaRounding;
 
 use super::driver::{Asynchronous, HostMemory, Mark, Queue, Recorder, Sharing};
 use super::{Device, DeviceId, LaunchReport, LoadedResources, Occupancy};
@@ -118,6 +119,10 @@ impl Device for Cuda {
 
     fn approximates(&self) -> bool {
         true
+    }
+
+    fn mma_rounding(&self) -> MmaRounding {
+        MmaRounding::of(self.target()).unwrap_or_default()
     }
 
     fn alloc(&self, bytes: u64) -> Result<u64, Error> {

@@ -88,6 +88,41 @@ fn sums_that_only_some_models_can_hold() {
     }
 }
 
+/// Whole matrices, of numbers of every size, their zeros and NaNs, against one step after the other.
+#[test]
+fn products_are_their_steps() {
+    let mut rng = fastrand::Rng::with_seed(9);
+    for options in models() {
+        for (scale, any) in [(0.3, 0), (1.0, 0), (3.0, 0), (20.0, 0), (1.0, 4), (0.0, 1)] {
+            for (m, n, k) in [(5, 3, 96), (16, 16, 32), (2, 11, 40)] {
+                let mut code = |_, _| {
+                    if any > 0 && rng.u32(0..any) == 0 {
+                        return rng.u8(..);
+                    }
+                    crate::dec2::reference::number::quantise(near(scale * normal(&mut rng)), Default::default())
+                };
+                let (a, b) = (Matrix::from_fn(m, k, &mut code), Matrix::from_fn(k, n, &mut code));
+                let c = Matrix::from_fn(m, n, |_, _| match rng.u32(0..16) {
+                    0 => half::f16::from_bits(rng.u16(..)),
+                    _ => near(normal(&mut rng)),
+                });
+                let got = product(&a, &b, &c, &options);
+                let value = |code| f64::from(Narrow::E4m3.decode(code));
+                let (a, b) = (a.map(value), b.transposed().map(value));
+                for (i, j) in (0..m).flat_map(|i| (0..n).map(move |j| (i, j))) {
+                    let steps = a.row(i).chunks(32).zip(b.row(j).chunks(32));
+                    let expected = steps.fold(c[(i, j)], |c, (a, b)| step(a, b, c, &options));
+                    let got = got[(i, j)];
+                    assert!(
+                        got.to_bits() == expected.to_bits() || (got.is_nan() && expected.is_nan()),
+                        "{options} {scale} {any}: {got} is not {expected}"
+                    );
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn every_thirty_two_of_k_are_rounded() {
     // 2048 + 1 is no f16: added in one step it would count.
