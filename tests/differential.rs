@@ -74,13 +74,13 @@ impl Kernel for Program {
                 (folded >> 32).to::<u32>() ^ folded.to::<u32>()
             }
             7 => {
-                let (a, b) = (x.bitcast::<f32>(), k.buffer_load::<f32>(args.x, id ^ 5));
+                let (a, b) = (x.bitcast::<f32>(), k.buffer_load::<f32>(args.x.cast(), id ^ 5));
                 let sum = [a + b, a - b, a * b, a / b, a.maximum(b), a.minimum(b)].map(bits);
                 sum.into_iter().reduce(|a, b| a * 3 + b).unwrap_or(x)
             }
             8 => {
                 let a = x.bitcast::<f32>();
-                let b = k.buffer_load::<f32>(args.x, id ^ 9);
+                let b = k.buffer_load::<f32>(args.x.cast(), id ^ 9);
                 let words = k.bf16_pair(a, b);
                 bits(words.bf_lo()) ^ (bits(words.bf_hi()) >> 3) ^ bits(x.bitcast::<i32>().to::<f32>())
             }
@@ -105,7 +105,7 @@ impl Kernel for Program {
                 bits(a.hw_exp2()) ^ bits((a + 0.015625).hw_rcp())
             }
             _ => {
-                let wide = k.buffer_load::<Vector<u64, 2>>(args.x, id & !1).elements();
+                let wide = k.buffer_load::<Vector<u64, 2>>(args.x.cast(), id & !1).elements();
                 let sum = k.vector(wide) + k.vector([wide[1], wide[0]]);
                 let narrow = sum.element(1).maximum(sum.element(0) >> 3);
                 narrow.to::<u32>() ^ (x.to::<u16>() & 0xFFF).to::<u32>()

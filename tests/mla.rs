@@ -42,7 +42,7 @@ impl Kernel for Quantise {
 
     fn build<'k>(&self, k: &'k Builder<'k>, args: QuantiseArgs<Dev<'k>>) {
         let thread = k.block_id(Axis::X) * THREADS + k.thread_id(Axis::X);
-        let words = k.buffer_load::<Vector<u32, 2>>(args.x, thread * 2);
+        let words = k.buffer_load::<Vector<u32, 2>>(args.x.cast(), thread * 2);
         let (codes, scale) = quantise(k, words.elements());
         k.buffer_store(codes, args.codes, thread);
         k.buffer_store(scale, args.scales, thread);

@@ -135,7 +135,7 @@ impl Fused {
         let rows = self.tokens * self.heads;
         k.for_range(k.thread_id(Axis::X), rows * LANES, THREADS, (), |i, ()| {
             let at = Bytes((row(i.div_floor(LANES)) * LANES + i.rem_floor(LANES)) * 16);
-            k.buffer_store_with(k.buffer_load::<Vector<u32, 4>>(args.source, at), args.o, at, options);
+            k.buffer_store_with(k.buffer_load::<Vector<u32, 4>>(args.source.cast(), at), args.o.cast(), at, options);
         });
         k.for_range(k.thread_id(Axis::X), rows, THREADS, (), |i, ()| {
             k.buffer_store_with(k.buffer_load::<f32>(args.source_lse, row(i)), args.lse, row(i), options);
@@ -158,8 +158,8 @@ impl Fused {
         k.barrier();
         k.if_(thread.lt(LANES), || {
             let at = Bytes((token * LANES + thread) * 16);
-            let values = k.buffer_load_with(args.core, at, LoadOptions::new().cache(Cache::DEV));
-            k.buffer_store::<Vector<u32, 4>>(values, args.seen, at);
+            let values = k.buffer_load_with(args.core.cast(), at, LoadOptions::new().cache(Cache::DEV));
+            k.buffer_store::<Vector<u32, 4>>(values, args.seen.cast(), at);
         });
     }
 }

@@ -113,15 +113,57 @@ fn accesses_wider_than_a_thread_has() {
         LAUNCH,
         buffer(64, Access::Read),
         "{at}: memory access of f16x5, 10 bytes; allowed are 1, 2, 4, 8, 12 and 16",
-        |k| drop_value(k.buffer_load::<Vector<f16, 5>>(k.buffer::<f32, lathe_dsl::kernel::In>(0), 0)),
+        |k| drop_value(k.buffer_load::<Vector<f16, 5>>(k.buffer::<f16, lathe_dsl::kernel::In>(0), 0)),
     );
+}
+
+/// Whatever the key makes of a guard: what it keeps from happening is not looked at.
+#[test]
+fn accesses_behind_guards_that_never_hold() {
+    for n in [100u32, 600, 1024] {
+        let made = build("k", Target::GFX950, LAUNCH, buffer(u64::from(n), Access::Read), |k| {
+            let x = k.buffer::<f32, lathe_dsl::kernel::In>(0);
+            let tile = k.lds::<f32>("tile", n);
+            let id = k.thread_id(Axis::X);
+            for j in 0..16u32 {
+                let c = id + 64 * j;
+                k.if_(c.lt(n) & c.ge(0), || k.ptr_store(k.buffer_load::<f32>(x, c), tile + c));
+            }
+            k.for_range(n, 64u32, 1, (), |i, ()| k.ptr_store(k.buffer_load::<f32>(x, i + n), tile + n));
+        });
+        assert_eq!(verify(&made.unwrap(), Target::GFX950).unwrap(), [], "{n}");
+    }
+}
+
+/// Bytes are taken for another type only if the author says so.
+#[test]
+fn fragments_from_memory_of_another_type() {
+    type Tile = Mma<16, 16, 32, bf16>;
+    let expected =
+        "{at}: a fragment of bf16 from a buffer of f32; if its bytes are meant, say so: `buffer.cast::<bf16>()`";
+    refused(LAUNCH, buffer(4096, Access::Read), expected, |k| {
+        let x = k.buffer::<f32, lathe_dsl::kernel::In>(0);
+        let _: FragmentA<Tile> = k.load_fragment(Matrix::new(k, x, Storage::RowMajor, 0, 32));
+    });
+    let expected = "{at}: a fragment of codes of narrow floats from a pointer of f32; if its bytes are meant, say so: \
+                    `pointer.cast::<u8>()`";
+    refused(LAUNCH, vec![], expected, |k| {
+        let x = k.lds::<f32>("x", 1024);
+        let _: FragmentA<MmaE4m3> = k.load_fragment(Matrix::new(k, x, Storage::RowMajor, 0, 32));
+    });
 }
 
 #[test]
 fn values_that_leave_their_region() {
-    let expected = "{at}: uses a value outside the region that defines it; hand it out of `if_else` or `for_range`";
-    refused(LAUNCH, vec![], expected, |k| leak(k, |x| drop_value(x + 1)));
+    let expected = format!(
+        "{{at}}: uses a value outside the region that makes it (at dsl/tests/refusals.rs:{LEAK}:57); hand it out of `if_else`, or carry \
+         it through `for_range`"
+    );
+    refused(LAUNCH, vec![], &expected, |k| leak(k, |x| drop_value(x + 1)));
 }
+
+/// Where [`leak`] makes its value.
+const LEAK: u32 = line!() + 5;
 
 /// Lets a value escape from the region of an `if_`.
 fn leak<'k>(k: &'k Builder<'k>, use_it: impl FnOnce(V<'k, u32>)) {

@@ -89,7 +89,7 @@ impl Kernel for Ranks {
             k.if_(live, || {
                 let token = first_token + row;
                 let words = received.combine(k, head, token, column);
-                k.buffer_store(k.vector(words), args.latents, (token * HEADS + head) * (LATENTS / 2) + column);
+                k.buffer_store(k.vector(words), args.latents.cast(), (token * HEADS + head) * (LATENTS / 2) + column);
             });
         });
     }

@@ -13,10 +13,12 @@ pub enum Error {
     #[error(transparent)]
     Trace(#[from] lathe_dsl::Error),
     /// The author's Rust function panicked while it was traced, or a compiler stage did.
-    #[error("`{kernel}` panicked while it was compiled for {target}: {message}")]
+    #[error("`{kernel}` ({key}) panicked while it was compiled for {target}: {message}")]
     Panicked {
         /// Kernel name.
         kernel: &'static str,
+        /// Build key, as `field=value` pairs.
+        key: String,
         /// Chip name.
         target: &'static str,
         /// The panic's message.
@@ -148,6 +150,14 @@ pub enum Error {
     HostMemory {
         /// Extent.
         bytes: u64,
+    },
+    /// The arguments are those of another kernel than the one that was compiled.
+    #[error("arguments of `{given}` for `{kernel}`: launch what was compiled for the kernel whose arguments they are")]
+    OtherKernel {
+        /// The kernel that was compiled.
+        kernel: String,
+        /// The kernel that the arguments belong to.
+        given: &'static str,
     },
     /// The argument struct is not the one that the kernel was traced with.
     #[error("`{kernel}` takes {wanted} arguments, {given} were given")]

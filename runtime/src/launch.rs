@@ -68,6 +68,10 @@ impl Compiled {
         args: &<K::Args as Arguments<K>>::On<Host<'_>>,
         block: &mut ArgBlock,
     ) -> Result<(), Error> {
+        // Another kernel's arguments may have the same number and types.
+        if self.kernel().name != K::NAME {
+            return Err(Error::OtherKernel { kernel: self.kernel().name.clone(), given: K::NAME });
+        }
         let mut packed = Pack::new(self.kernel(), device, block);
         K::Args::pack(args, &mut |arg| packed.push(arg));
         packed.finish()

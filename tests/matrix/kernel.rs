@@ -114,13 +114,16 @@ kernel_args! {
     }
 }
 
+/// Type of a product's sums.
+type Sum<P> = <<P as Product>::A as Factor>::Sum;
+
 /// What a group of lanes multiplies.
-struct Group<'k, P> {
+struct Group<'k, P: Product> {
     number: V<'k, u32>,
     a: FragmentA<'k, P>,
     b: FragmentB<'k, P>,
     c: FragmentC<'k, P>,
-    d: Matrix<'k, lathe_dsl::builder::Buffer<'k, u32, Out>>,
+    d: Matrix<'k, lathe_dsl::builder::Buffer<'k, Sum<P>, Out>>,
 }
 
 fn group<'k, P: Product>(k: &'k Builder<'k>, key: &Products, args: &ProductsArgs<Dev<'k>>) -> Group<'k, P> {
@@ -128,13 +131,14 @@ fn group<'k, P: Product>(k: &'k Builder<'k>, key: &Products, args: &ProductsArgs
     let lanes = k.fragment_layout::<P, roles::C>().lanes();
     let number = k.thread_id(Axis::X).div_floor(lanes);
     let first = |size: u32| number.to::<Idx>() * size;
-    let a: FragmentA<'k, P> = k.load_fragment(Matrix::new(k, args.a, Storage::RowMajor, first(m * depth), depth));
+    let (a, b) = (args.a.cast::<<P::A as Factor>::Register>(), args.b.cast::<<P::B as Factor>::Register>());
+    let a: FragmentA<'k, P> = k.load_fragment(Matrix::new(k, a, Storage::RowMajor, first(m * depth), depth));
     Group {
         number,
         a: if key.depth == 0 { a } else { a.within(ROWS, key.depth) },
-        b: k.load_fragment(Matrix::new(k, args.b, Storage::ColMajor, first(n * depth), depth)),
-        c: k.load_fragment(Matrix::new(k, args.c, Storage::RowMajor, first(m * n), n)),
-        d: Matrix::new(k, args.d, Storage::RowMajor, first(m * n), n),
+        b: k.load_fragment(Matrix::new(k, b, Storage::ColMajor, first(n * depth), depth)),
+        c: k.load_fragment(Matrix::new(k, args.c.cast::<Sum<P>>(), Storage::RowMajor, first(m * n), n)),
+        d: Matrix::new(k, args.d.cast(), Storage::RowMajor, first(m * n), n),
     }
 }
 

@@ -79,15 +79,15 @@ impl Pieces {
         let at = Bytes(thread * (WORDS as u32 * 4));
         let scale = (self.scaled == 1).then(|| k.buffer_load::<f32>(args.scale, thread));
         if self.decode == 1 {
-            let codes: V<'k, U> = k.buffer_load(args.x, at);
+            let codes: V<'k, U> = k.buffer_load(args.x.cast(), at);
             let x: V<'k, D> = match scale {
                 Some(scale) => codes.decode_scaled(self.narrow(), scale),
                 None => codes.decode(self.narrow()),
             };
-            k.buffer_store(x, args.y, at);
+            k.buffer_store(x, args.y.cast(), at);
             return;
         }
-        let x: V<'k, D> = k.buffer_load(args.x, at);
+        let x: V<'k, D> = k.buffer_load(args.x.cast(), at);
         if self.into > 0 {
             let word = x.encode_into(OLD, self.into - 1, self.narrow(), self.overflow(), scale);
             k.buffer_store(word, args.y, at);
@@ -97,7 +97,7 @@ impl Pieces {
             Some(scale) => x.encode_scaled(self.narrow(), self.overflow(), scale),
             None => x.encode(self.narrow(), self.overflow()),
         };
-        k.buffer_store(codes, args.y, at);
+        k.buffer_store(codes, args.y.cast(), at);
     }
 
     /// By what the codes lie in.

@@ -43,7 +43,7 @@ fn lds_has_float_atomics_too() {
         let q = k.lds::<f64>("wide", 8);
         k.ptr_store(k.constant(0.0f64), q);
         k.atomic_add(q + (k.thread_id(Axis::X) & 7), 1.5f64, Order::Relaxed, Scope::Workgroup);
-        k.buffer_store(before, k.buffer::<u32, InOut>(1), k.thread_id(Axis::X));
+        k.buffer_store(before, k.buffer::<u32, InOut>(1).cast(), k.thread_id(Axis::X));
     };
     becomes(
         add,

@@ -17,7 +17,7 @@ fn x<'k>(k: &'k Builder<'k>) -> Buffer<'k, f32, In> {
     k.buffer(0)
 }
 
-fn y<'k>(k: &'k Builder<'k>) -> Buffer<'k, u32, InOut> {
+fn y<'k, T: Element>(k: &'k Builder<'k>) -> Buffer<'k, T, InOut> {
     k.buffer(1)
 }
 

@@ -121,8 +121,8 @@ fn accesses_are_as_wide_as_their_alignment_allows() {
 fn every_width_has_its_instruction() {
     fn copy<'k, D: lathe_dsl::builder::Data + lathe_dsl::builder::Plain>(k: &'k Builder<'k>) {
         let n = D::TYPE.lanes();
-        let v = k.buffer_load::<D>(k.buffer::<u64, In>(0), k.thread_id(Axis::X) * n);
-        k.buffer_store(v, k.buffer::<u64, Out>(1), k.thread_id(Axis::X) * n);
+        let v = k.buffer_load::<D>(k.buffer::<u64, In>(0).cast(), k.thread_id(Axis::X) * n);
+        k.buffer_store(v, k.buffer::<u64, Out>(1).cast(), k.thread_id(Axis::X) * n);
     }
     let check = |make: fn(Target) -> Kernel, amd: &str, nvidia: &str| {
         let asm = text(&make(Target::GFX950), Target::GFX950, Level::Asm);
@@ -152,7 +152,7 @@ fn lds(target: Target, at: impl for<'k> FnOnce(&'k Builder<'k>) -> lathe_dsl::V<
         let v = k.ptr_load::<Vector<f32, 4>>(second + at(k));
         let w = k.ptr_load::<u32>(first + i.rem_floor(2));
         k.buffer_store(v, k.buffer::<f32, Out>(0), i * 4);
-        k.buffer_store(w, k.buffer::<f32, Out>(0), i);
+        k.buffer_store(w, k.buffer::<f32, Out>(0).cast(), i);
     })
 }
 

@@ -9,7 +9,7 @@ fn load<'k>(k: &'k Builder<'k>, i: u32) -> V<'k, f32> {
 }
 
 fn save<'k, T: lathe_dsl::builder::Element + lathe_dsl::builder::Plain>(k: &'k Builder<'k>, v: V<'k, T>) {
-    k.buffer_store(v, k.buffer::<u32, InOut>(1), k.thread_id(Axis::X));
+    k.buffer_store(v, k.buffer::<u32, InOut>(1).cast(), k.thread_id(Axis::X));
 }
 
 #[test]

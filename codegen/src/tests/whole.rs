@@ -45,7 +45,7 @@ fn body<'k>(k: &'k Builder<'k>) {
     let mut sums = [k.constant(0.0f32); 4];
     for (r, e) in e.iter().enumerate() {
         let weight = e.eq(0.0).select(0.0, *e * inverse);
-        let words = k.buffer_load::<Vector<u32, 2>>(rows, Bytes(at(r as u32) * (ROW * 2) + column * 8));
+        let words = k.buffer_load::<Vector<u32, 2>>(rows.cast(), Bytes(at(r as u32) * (ROW * 2) + column * 8));
         let [a, b] = words.elements();
         for (sum, p) in sums.iter_mut().zip([a.bf_lo(), a.bf_hi(), b.bf_lo(), b.bf_hi()]) {
             *sum = *sum + weight.eq(0.0).select(0.0, p) * weight;
@@ -59,7 +59,7 @@ fn body<'k>(k: &'k Builder<'k>) {
     let (r, c) = (other.div_floor(128), other.rem_floor(128));
     let four = k.ptr_load::<Vector<u32, 4>>(lat + (r * 260 + c * 2));
     let store = tid.lt(256);
-    k.if_(store, || k.buffer_store(four, out, Bytes((bid * 4 + r) * (ROW * 2) + c * 8)));
+    k.if_(store, || k.buffer_store(four, out.cast(), Bytes((bid * 4 + r) * (ROW * 2) + c * 8)));
 }
 
 fn artifact(target: Target) -> Artifact {

@@ -39,6 +39,24 @@ impl<'k, T: Element + Plain, A> Buffer<'k, T, A> {
     }
 }
 
+impl<'k, T: Element, A> Buffer<'k, T, A> {
+    /// The same memory as a buffer of another element type: what is loaded from it is not converted. Offsets then count
+    /// elements of that type.
+    ///
+    /// ```
+    /// # use lathe_dsl::prelude::*;
+    /// # lathe_dsl::builder::build("k", Target::GFX950, Launch::linear(1, 64), vec![], |k| {
+    /// # let row = k.make_buffer::<bf16>(k.constant(0u64), 4096);
+    /// // Eight bf16 as four words.
+    /// let words: V<Vector<u32, 4>> = k.buffer_load(row.cast::<u32>(), k.lane_id() * 4);
+    /// # let _ = words;
+    /// # }).unwrap();
+    /// ```
+    pub fn cast<U: Element>(self) -> Buffer<'k, U, A> {
+        Buffer { k: self.k, id: self.id, ty: PhantomData }
+    }
+}
+
 /// Buffers that may be loaded from.
 #[diagnostic::on_unimplemented(
     message = "this buffer is declared `{Self}`: the kernel only stores to it",
@@ -174,12 +192,12 @@ impl<'k> Builder<'k> {
         table.entry(self, i).uniform()
     }
 
-    /// Loads a `D` from a buffer at `offset` (bo `buffer_load`). `D`'s element type need not be the buffer's.
-    /// An access that does not end within the buffer gives 0 in every element.
+    /// Loads a `D`, an element of the buffer or a vector of its elements, from a buffer at `offset` (bo `buffer_load`). What is of
+    /// another type is loaded through [`Buffer::cast`]. An access that does not end within the buffer gives 0 in every element.
     #[track_caller]
     pub fn buffer_load<D: Data + Plain>(
         &'k self,
-        buffer: Buffer<'k, impl Element, impl Readable>,
+        buffer: Buffer<'k, D::Elem, impl Readable>,
         offset: impl Offset<'k>,
     ) -> V<'k, D> {
         self.buffer_load_with(buffer, offset, LoadOptions::new())
@@ -189,7 +207,7 @@ impl<'k> Builder<'k> {
     #[track_caller]
     pub fn buffer_load_with<D: Data + Plain>(
         &'k self,
-        buffer: Buffer<'k, impl Element, impl Readable>,
+        buffer: Buffer<'k, D::Elem, impl Readable>,
         offset: impl Offset<'k>,
         options: LoadOptions<'k, D>,
     ) -> V<'k, D> {
@@ -210,7 +228,7 @@ impl<'k> Builder<'k> {
     pub fn buffer_store<D: Data + Plain>(
         &'k self,
         value: V<'k, D>,
-        buffer: Buffer<'k, impl Element, impl Writable>,
+        buffer: Buffer<'k, D::Elem, impl Writable>,
         offset: impl Offset<'k>,
     ) {
         self.buffer_store_with(value, buffer, offset, StoreOptions::new());
@@ -221,7 +239,7 @@ impl<'k> Builder<'k> {
     pub fn buffer_store_with<D: Data + Plain>(
         &'k self,
         value: V<'k, D>,
-        buffer: Buffer<'k, impl Element, impl Writable>,
+        buffer: Buffer<'k, D::Elem, impl Writable>,
         offset: impl Offset<'k>,
         options: StoreOptions<'k>,
     ) {
@@ -244,7 +262,7 @@ impl<'k> Builder<'k> {
         &'k self,
         op: AtomicOp,
         value: V<'k, T>,
-        buffer: Buffer<'k, impl Element, InOut>,
+        buffer: Buffer<'k, T, InOut>,
         offset: impl Offset<'k>,
         scope: Scope,
     ) -> V<'k, T> {
@@ -267,7 +285,7 @@ impl<'k> Builder<'k> {
         &'k self,
         op: AtomicOp,
         value: V<'k, T>,
-        buffer: Buffer<'k, impl Element, InOut>,
+        buffer: Buffer<'k, T, InOut>,
         offset: impl Offset<'k>,
         scope: Scope,
         options: AtomicOptions<'k>,
@@ -293,7 +311,7 @@ impl<'k> Builder<'k> {
         &'k self,
         expected: impl Operand<'k, T>,
         value: impl Operand<'k, T>,
-        buffer: Buffer<'k, impl Element, InOut>,
+        buffer: Buffer<'k, T, InOut>,
         offset: impl Offset<'k>,
         scope: Scope,
     ) -> V<'k, T> {
@@ -306,7 +324,7 @@ impl<'k> Builder<'k> {
         &'k self,
         expected: impl Operand<'k, T>,
         value: impl Operand<'k, T>,
-        buffer: Buffer<'k, impl Element, InOut>,
+        buffer: Buffer<'k, T, InOut>,
         offset: impl Offset<'k>,
         scope: Scope,
         options: AtomicOptions<'k>,
@@ -341,7 +359,7 @@ impl<'k> Builder<'k> {
     #[track_caller]
     pub fn s_buffer_load<D: Data + Plain>(
         &'k self,
-        buffer: Buffer<'k, impl Element, impl Readable>,
+        buffer: Buffer<'k, D::Elem, impl Readable>,
         offset: impl Offset<'k>,
     ) -> V<'k, D> {
         let (offset, unit) = offset.offset(buffer.k);
@@ -355,7 +373,7 @@ impl<'k> Builder<'k> {
     #[track_caller]
     pub fn copy_to_lds<T: Element + Plain>(
         &'k self,
-        buffer: Buffer<'k, impl Element, impl Readable>,
+        buffer: Buffer<'k, T, impl Readable>,
         offset: impl Offset<'k>,
         pointer: V<'k, LdsPtr<T>>,
         bytes: u32,
@@ -367,7 +385,7 @@ impl<'k> Builder<'k> {
     #[track_caller]
     pub fn copy_to_lds_with<T: Element + Plain>(
         &'k self,
-        buffer: Buffer<'k, impl Element, impl Readable>,
+        buffer: Buffer<'k, T, impl Readable>,
         offset: impl Offset<'k>,
         pointer: V<'k, LdsPtr<T>>,
         bytes: u32,

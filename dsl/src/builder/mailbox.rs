@@ -2,7 +2,7 @@
 
 use super::Builder;
 use super::buffer::{Buffer, Extent};
-use super::element::Vector;
+use super::element::{Element, Plain, Vector};
 use super::options::{LoadOptions, StoreOptions};
 use super::pointer::GlobalPtr;
 use super::value::{Operand, V};
@@ -42,9 +42,9 @@ pub struct Region<'k> {
 }
 
 impl<'k> Region<'k> {
-    /// Its memory, as words, for rows that go untagged before a tagged pair; to be accessed with [`Region::cache`].
-    pub fn buffer(self) -> Buffer<'k, u64, InOut> {
-        self.buffer
+    /// Its memory, as elements of any type, for rows that go untagged before a tagged pair; to be accessed with [`Region::cache`].
+    pub fn buffer<T: Element + Plain>(self) -> Buffer<'k, T, InOut> {
+        self.buffer.cast()
     }
 
     /// The cache behaviour that makes its data visible where it is read.

@@ -1,6 +1,6 @@
 //! What is known of one integer, and how operations carry it on.
 
-use crate::ir::{BinaryOp, Scalar, Type, UnaryOp};
+use crate::ir::{BinaryOp, Predicate, Scalar, Type, UnaryOp};
 
 /// What is known of one value: an integer (as its type reads its bits; `bool` is 0 or 1), or a pointer or buffer, whose
 /// address is the integer of which only [`Fact::zeros`] is known.
@@ -114,6 +114,21 @@ fn div_ceil(a: i128, b: i128) -> i128 {
 /// All ones below the highest one of a number that is not negative.
 fn filled(top: i128) -> i128 {
     if top == 0 { 0 } else { (1i128 << (128 - top.leading_zeros())) - 1 }
+}
+
+/// Whether a comparison of integers holds, if their ranges say so.
+pub(super) fn compared(predicate: Predicate, a: Fact, b: Fact) -> Option<bool> {
+    let (below, not_above) = (a.max < b.min, a.max <= b.min);
+    let (above, not_below) = (a.min > b.max, a.min >= b.max);
+    let (yes, no) = match predicate {
+        Predicate::Eq => (a.single().is_some() && a.single() == b.single(), below || above),
+        Predicate::Ne => (below || above, a.single().is_some() && a.single() == b.single()),
+        Predicate::Lt => (below, not_below),
+        Predicate::Le => (not_above, above),
+        Predicate::Gt => (above, not_above),
+        Predicate::Ge => (not_below, below),
+    };
+    if yes { Some(true) } else { no.then_some(false) }
 }
 
 /// An operation with one operand, of type `s`; `None` if nothing beyond the type is known.

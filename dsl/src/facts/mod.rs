@@ -245,6 +245,22 @@ impl Facts {
                 Type::Scalar(s) if s.is_int() => Some(self.get(*a).reread(scalar)),
                 _ => None,
             },
+            Op::Compare(predicate, a, b) => {
+                let decided = match kernel.ty(*a) {
+                    Type::Scalar(s) if !s.is_float() => fact::compared(*predicate, self.get(*a), self.get(*b)),
+                    _ => None,
+                };
+                decided.map(|holds| Fact::constant(holds.into()))
+            }
+            // Of a `bool`, whose facts are 0 and 1.
+            Op::Binary(BinaryOp::And, a, b) if scalar == Scalar::Bool => {
+                let (a, b) = (self.get(*a), self.get(*b));
+                Some(Fact::range(a.min.min(b.min), a.max.min(b.max)))
+            }
+            Op::Binary(BinaryOp::Or, a, b) if scalar == Scalar::Bool => {
+                let (a, b) = (self.get(*a), self.get(*b));
+                Some(Fact::range(a.min.max(b.min), a.max.max(b.max)))
+            }
             Op::Unary(op, a) => fact::unary(*op, self.get(*a), scalar),
             Op::Binary(op, a, b) => fact::binary(*op, self.get(*a), self.get(*b), scalar),
             _ => None,

@@ -188,7 +188,7 @@ fn places_in_buffers() {
         let made = k.make_buffer::<u16>(k.block_id(Axis::X).to::<u64>() * 64, 4096);
         k.buffer_load::<f32>(x, k.thread_id(Axis::X).to::<Idx>() * 2);
         k.buffer_load::<f32>(x, k.thread_id(Axis::X).to::<Idx>() - 1);
-        k.buffer_load::<f32>(made, k.thread_id(Axis::X));
+        k.buffer_load::<f32>(made.cast(), k.thread_id(Axis::X));
     });
     let mut known = vec![];
     kernel.walk(&mut |inst| {

@@ -636,7 +636,7 @@ ops! {
             bytes: Value,
         } = "make_buffer", "k.make_buffer::<T>(address, bytes)", "create_buffer_resource(_from_addr)", Class::PLAIN,
             "(address: u64, bytes: integer) -> buffer<T>", BITS;
-        /// Load from a buffer of the result's type, 1, 2, 4, 8, 12 or 16 bytes (its element type need not be the buffer's).
+        /// Load from a buffer of the result's type, 1, 2, 4, 8, 12 or 16 bytes (its element type need not be the buffer's; in Rust, `buffer.cast()` says so).
         /// The first byte lies at
         /// `offset` units plus `scalar` bytes, computed exactly; an `offset` below 0 lies outside whatever `scalar` is. An access that does not end within the buffer gives 0 in
         /// every element. Where `mask` is false nothing is accessed and the result is `fill`.
@@ -824,7 +824,7 @@ ops! {
             b_type: MmaType,
             /// Whose registers: the target's.
             fragments: Fragments,
-        } = "mma", "k.mma(&a, &b, &c)", "rocdl.mfma_f32_*, mfma_i32_*, wmma_*; mma.sync", Class::PLAIN,
+        } = "mma", "k.mma(a, b, c)", "rocdl.mfma_f32_*, mfma_i32_*, wmma_*; mma.sync", Class::PLAIN,
             "(a: fragment, b: fragment, c: fragment) -> fragment",
             Agreement::Bound("integers: the same bits; floats: 2^-20 of the sum of |a·b| and |c|, plus 2^-126");
         /// Block-scaled matrix product: D = A·B + C of 16×16×128, where every 32 elements along K of a row of A, and of a column
@@ -853,7 +853,7 @@ ops! {
             b_byte: u32,
             /// Whose registers: the target's.
             fragments: Fragments,
-        } = "mfma_scaled", "k.mfma_scaled(&a, &b, &c, a_scale, b_scale)", "mfma_scaled, rocdl.mfma_scale_f32_16x16x128_f8f6f4",
+        } = "mfma_scaled", "k.mfma_scaled(a, b, c, a_scale, b_scale)", "mfma_scaled, rocdl.mfma_scale_f32_16x16x128_f8f6f4",
             Class::U32, "(a: fragment, b: fragment, c: fragment, a_scale, b_scale) -> fragment",
             Agreement::Bound("2^-20 of the sum of |a·b|, scaled, and |c|, plus 2^-126; sm_120a's own units are not measured");
         /// Byte `i` of the result is byte `selector.byte[i] mod 8` of the eight bytes of `a` (4–7) and `b` (0–3).

@@ -64,9 +64,10 @@ pub fn verify(kernel: &Kernel, target: Target) -> Result<Vec<Warning>, Refusal> 
     scope.block(&kernel.body, &[], None)?;
     let facts = Facts::of(kernel);
     together::check(kernel, &Uniformity::of(kernel, &facts))?;
-    places::check(kernel, &facts)?;
+    let mut warnings = places::check(kernel, &facts)?;
     lds::check(kernel)?;
-    Ok(budget::check(kernel, &facts))
+    warnings.extend(budget::check(kernel, &facts));
+    Ok(warnings)
 }
 
 /// What does not belong to one operation.
@@ -151,6 +152,16 @@ fn no_memory_form(s: Scalar) -> &'static str {
     if s == Scalar::Bool { "which has no memory form; use u32" } else { "which has no memory form; use i32 or i64" }
 }
 
+/// The operation of which a value is a result, in whatever region.
+fn maker(block: &Block, v: Value) -> Option<&Inst> {
+    block.insts.iter().find_map(|inst| {
+        if inst.results.contains(&v) {
+            return Some(inst);
+        }
+        inst.op.blocks().into_iter().find_map(|region| maker(region, v))
+    })
+}
+
 struct Scope<'a> {
     kernel: &'a Kernel,
     target: Target,
@@ -172,7 +183,11 @@ impl Scope<'_> {
         if self.sealed.as_ref().is_some_and(|s| s.get(v.index()) == Some(&true)) {
             return Err("uses a value that is not among the arguments of its `native`; pass it as one".to_owned());
         }
-        Err("uses a value outside the region that defines it; hand it out of `if_else` or `for_range`".to_owned())
+        let made = maker(&self.kernel.body, v).map(|inst| format!(" (at {})", self.kernel.location(inst.number)));
+        let made = made.unwrap_or_default();
+        Err(format!(
+            "uses a value outside the region that makes it{made}; hand it out of `if_else`, or carry it through `for_range`"
+        ))
     }
 
     fn define(&mut self, v: Value) -> Result<(), String> {

@@ -1,15 +1,19 @@
 //! Accesses that provably go wrong wherever they run: outside their LDS array or buffer, or misaligned.
+//!
+//! Where control flow decides whether they run, a buffer access that is outside gets a warning only: outside a load gives 0 and a store does
+//! nothing, and a guard may well be there for that. What provably never runs is not looked at.
 
 use super::residues::{Residue, Residues};
-use crate::error::Refusal;
+use crate::error::{Refusal, Warning};
 use crate::facts::{ByteRange, Fact, Facts, buffer_extent};
 use crate::ir::{Block, Inst, Kernel, Memory, OffsetUnit, Op, Order, ParamKind, Type, Value};
 
-/// Refuses accesses whose place is known well enough to be wrong.
-pub(super) fn check(kernel: &Kernel, facts: &Facts) -> Result<(), Refusal> {
+/// Refuses accesses whose place is known well enough to be wrong, and warns of those that may be meant.
+pub(super) fn check(kernel: &Kernel, facts: &Facts) -> Result<Vec<Warning>, Refusal> {
     let residues = Residues::new(kernel, facts);
-    let mut walk = Walk { kernel, facts, residues, places: vec![None; kernel.values.len()] };
-    walk.block(&kernel.body)
+    let mut walk = Walk { kernel, facts, residues, places: vec![None; kernel.values.len()], warnings: vec![] };
+    walk.block(&kernel.body, true)?;
+    Ok(walk.warnings)
 }
 
 /// What a pointer points into.
@@ -58,26 +62,57 @@ impl Place {
     }
 }
 
+/// Whether control flow comes to a region, from before it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Runs {
+    Never,
+    Perhaps,
+    Surely,
+}
+
 struct Walk<'k> {
     kernel: &'k Kernel,
     facts: &'k Facts,
     residues: Residues<'k>,
     /// By value: where pointers point, if that is known.
     places: Vec<Option<Place>>,
+    warnings: Vec<Warning>,
+}
+
+/// What is wrong with an access.
+enum Wrong {
+    /// Nothing comes of it on any device.
+    Idle(String),
+    /// It does something else than what was meant, or differs between devices.
+    Bad(String),
+}
+
+impl From<String> for Wrong {
+    fn from(message: String) -> Self {
+        Self::Bad(message)
+    }
 }
 
 impl Walk<'_> {
-    fn block(&mut self, block: &Block) -> Result<(), Refusal> {
+    /// `certain`: some thread surely comes by.
+    fn block(&mut self, block: &Block, certain: bool) -> Result<(), Refusal> {
         for inst in &block.insts {
-            self.inst(inst)
-                .map_err(|message| Refusal { location: Some(self.kernel.location(inst.number)), message })?;
-            for region in inst.op.blocks() {
+            let location = Some(self.kernel.location(inst.number));
+            match self.inst(inst) {
+                Ok(()) => {}
+                Err(Wrong::Idle(message)) if !certain => self.warnings.push(Warning { location, message }),
+                Err(Wrong::Idle(message) | Wrong::Bad(message)) => return Err(Refusal { location, message }),
+            }
+            for (region, runs) in inst.op.blocks().into_iter().zip(self.runs(&inst.op)) {
+                if runs == Runs::Never {
+                    continue;
+                }
                 if let Op::Native { args, .. } = &inst.op {
                     for (p, a) in region.params.iter().zip(args) {
                         self.places[p.index()] = self.places[a.index()];
                     }
                 }
-                self.block(region)?;
+                self.block(region, certain && runs == Runs::Surely)?;
             }
             if let [result] = inst.results[..] {
                 self.places[result.index()] = self.made(&inst.op);
@@ -85,6 +120,27 @@ impl Walk<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether each region of an operation runs.
+    fn runs(&self, op: &Op) -> Vec<Runs> {
+        match op {
+            Op::If { condition, .. } => match self.facts.get(*condition).single() {
+                Some(0) => vec![Runs::Never, Runs::Surely],
+                Some(_) => vec![Runs::Surely, Runs::Never],
+                None => vec![Runs::Perhaps, Runs::Perhaps],
+            },
+            Op::For { lo, hi, .. } => {
+                let (lo, hi) = (self.facts.get(*lo), self.facts.get(*hi));
+                vec![match (hi.max <= lo.min, lo.max < hi.min) {
+                    (true, _) => Runs::Never,
+                    (_, true) => Runs::Surely,
+                    _ => Runs::Perhaps,
+                }]
+            }
+            Op::While { .. } => vec![Runs::Surely, Runs::Perhaps],
+            op => vec![Runs::Surely; op.blocks().len()],
+        }
     }
 
     /// Where the pointer points that an operation makes.
@@ -102,7 +158,7 @@ impl Walk<'_> {
         }
     }
 
-    fn inst(&self, inst: &Inst) -> Result<(), String> {
+    fn inst(&self, inst: &Inst) -> Result<(), Wrong> {
         let name = inst.op.def().name;
         let result = || inst.results.first().map(|r| self.kernel.ty(*r));
         match &inst.op {
@@ -131,18 +187,20 @@ impl Walk<'_> {
                 let range = self.facts.byte_range(*offset, *unit, elem);
                 self.in_buffer(name, *buffer, range, *scalar, *bytes)?;
                 self.in_lds(name, *pointer, *bytes)?;
-                self.aligned(name, *pointer, *bytes)
+                self.aligned(name, *pointer, *bytes)?;
+                Ok(())
             }
             _ => Ok(()),
         }
     }
 
     /// An access of `data` through a pointer.
-    fn pointed(&self, name: &str, pointer: Value, data: Option<Type>, memory: &Memory) -> Result<(), String> {
+    fn pointed(&self, name: &str, pointer: Value, data: Option<Type>, memory: &Memory) -> Result<(), Wrong> {
         let Some(data) = data else { return Ok(()) };
         self.in_lds(name, pointer, data.bytes())?;
         let own = if memory.order == Order::Plain { data.scalar().bytes() } else { data.bytes() };
-        self.aligned(name, pointer, memory.align.unwrap_or(own))
+        self.aligned(name, pointer, memory.align.unwrap_or(own))?;
+        Ok(())
     }
 
     /// An access of `data` in a buffer, at an offset and a scalar offset.
@@ -152,7 +210,7 @@ impl Walk<'_> {
         (buffer, offset, unit, scalar): (Value, Value, OffsetUnit, Option<Value>),
         mask: Option<Value>,
         data: Type,
-    ) -> Result<(), String> {
+    ) -> Result<(), Wrong> {
         // What a mask leaves out does not happen.
         if mask.is_some() {
             return Ok(());
@@ -166,10 +224,10 @@ impl Walk<'_> {
         };
         let residue = scalar.map_or(residue, |s| residue.plus(self.residues.get(s)));
         match residue.rest(size) {
-            Some(rest) if rest != 0 => Err(format!(
+            Some(rest) if rest != 0 => Err(Wrong::Bad(format!(
                 "`{name}` of {data} at a multiple of {size} bytes plus {rest} of its buffer; every element must lie at a multiple \
                  of its size: move it, or access smaller elements"
-            )),
+            ))),
             _ => Ok(()),
         }
     }
@@ -221,7 +279,7 @@ impl Walk<'_> {
         range: ByteRange,
         scalar: Option<Value>,
         bytes: u32,
-    ) -> Result<(), String> {
+    ) -> Result<(), Wrong> {
         let Some(size) = buffer_extent(self.kernel, buffer).map(i128::from) else { return Ok(()) };
         let whole = scalar.map_or(range, |s| range.plus(self.facts.get(s)));
         // What is empty may be so by the build key.
@@ -231,10 +289,10 @@ impl Walk<'_> {
         // A scalar offset brings no access back that begins before the buffer.
         let at = if range.max < 0 { places(range.min, range.max) } else { places(whole.min, whole.max) };
         let buffer = self.kernel.params[buffer.index()].name;
-        Err(format!(
+        Err(Wrong::Idle(format!(
             "`{name}` of {bytes} bytes at {at} of buffer `{buffer}`, which has {size} bytes, whatever thread it is; it would \
              never touch the buffer: make the offset smaller, or mask the access"
-        ))
+        )))
     }
 }
 

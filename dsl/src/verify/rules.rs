@@ -385,11 +385,13 @@ impl Scope<'_> {
             }
             Op::Butterfly { offset, width, .. } => {
                 keeps()?;
-                self.group(*width)?;
-                if !offset.is_power_of_two() || offset >= width {
-                    return Err(format!("butterfly over distance {offset}; allowed are powers of two below {width}"));
+                // A group that was made to hold the offset is not what its author wrote.
+                let below = (*width).min(self.kernel.wave);
+                if !offset.is_power_of_two() || *offset >= below {
+                    let lanes = if below < *width { ", the lanes of a wave" } else { "" };
+                    return Err(format!("butterfly over distance {offset}; allowed are powers of two below {below}{lanes}"));
                 }
-                Ok(())
+                self.group(*width)
             }
             Op::Ballot(_) => {
                 same(Type::BOOL, "the condition", operands[0])?;

@@ -100,7 +100,7 @@ fn buffers<'k>(k: &'k Builder<'k>) {
     drop_value(k.buffer_atomic(AtomicOp::Add, k.constant(1.0f32), x, i, Scope::Device));
     drop_value(k.buffer_atomic_cas(0.0, k.constant(1.0f32), x, i, Scope::Thread));
     let made = k.make_buffer::<u32>(k.constant(4096u64), 64);
-    drop_value(k.s_buffer_load::<Vector<f32, 16>>(made, 0));
+    drop_value(k.s_buffer_load::<Vector<f32, 16>>(made.cast(), 0));
     k.copy_to_lds(x, i, k.lds::<f32>("landing", 256), 16);
 }
 

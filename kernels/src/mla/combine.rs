@@ -104,7 +104,8 @@ impl MlaCombine {
         let (row, column) = own_words(k);
         let token = (first_token + row).minimum(self.tokens - 1);
         let source = |rank: u32| (token + rank * self.tokens) * HEADS + head;
-        let load = |rank: u32| k.buffer_load::<Vector<u32, 2>>(args.partial, source(rank) * ROW + column).elements();
+        let load =
+            |rank: u32| k.buffer_load::<Vector<u32, 2>>(args.partial.cast(), source(rank) * ROW + column).elements();
 
         let words = if self.ranks == 1 {
             load(0)
@@ -135,7 +136,7 @@ impl MlaCombine {
         k.if_(live, || {
             let words = k.ptr_load::<Vector<u32, 4>>(lat + row * LDS_ROW + column);
             let token = (first_token + row).minimum(self.tokens - 1);
-            k.buffer_store(words, args.latents, Bytes(((token * HEADS + head) * ROW + column) * 4));
+            k.buffer_store(words, args.latents.cast(), Bytes(((token * HEADS + head) * ROW + column) * 4));
         });
     }
 }

@@ -124,7 +124,7 @@ impl<'k> Exchange<'k> {
     #[track_caller]
     pub fn region(&self, rank: impl Operand<'k, u32>) -> Region<'k> {
         // The table does not change during a launch.
-        let words: V<'k, Vector<u32, 2>> = self.k.s_buffer_load(self.peers, rank.value(self.k) * 2);
+        let words: V<'k, Vector<u32, 2>> = self.k.s_buffer_load(self.peers.cast(), rank.value(self.k) * 2);
         let address = words.bitcast::<u64>() + self.half;
         self.k.message_region(address, self.messages.half() as u32, Cache::SYS, REGION_ID)
     }

@@ -170,7 +170,7 @@ impl<'k, A: Readable, B: Readable> StagePush<'k, A, B> {
         let rows: Vec<_> = (0..ranks)
             .map(|p| {
                 let row = token * self.o_strides[0] + (head + p * HEADS) * self.o_strides[1];
-                lane.map(|lane| k.buffer_load::<Vector<u32, 4>>(self.o, Bytes(row * 2 + lane * (ROW / LANES))))
+                lane.map(|lane| k.buffer_load::<Vector<u32, 4>>(self.o.cast(), Bytes(row * 2 + lane * (ROW / LANES))))
             })
             .collect();
         // Logical lane p is the one that tells rank p. The others' LSE is nobody's.

@@ -81,7 +81,7 @@ impl Kernel for MlaCombineRanks {
             let token = (first_token + row).minimum(self.tokens - 1);
             let words = received.combine(k, head, token, column);
             k.if_((first_token + row).lt(self.tokens), || {
-                k.buffer_store(k.vector(words), args.latents, (token * HEADS + head) * ROW + column);
+                k.buffer_store(k.vector(words), args.latents.cast(), (token * HEADS + head) * ROW + column);
             });
         });
     }

@@ -100,7 +100,7 @@ impl Kernel for MlaCombineSplits {
             let (token, words) = stage.combine(head, first_token);
             k.if_(stage.part.eq(0), || {
                 let row = (token * HEADS + head) * ROW;
-                k.buffer_store(k.vector(words), args.latents, Bytes(row + stage.lane * (EACH * 2)));
+                k.buffer_store(k.vector(words), args.latents.cast(), Bytes(row + stage.lane * (EACH * 2)));
             });
         });
     }
@@ -266,7 +266,7 @@ impl<'k, A: Readable> StageSplits<'k, A> {
             let rows: Vec<_> = (0..count)
                 .map(|i| {
                     let options = LoadOptions::new().soffset((from + i) * apart).cache(self.cache);
-                    k.buffer_load_with::<Vector<u32, 4>>(self.partial, Bytes(first), options).elements()
+                    k.buffer_load_with::<Vector<u32, 4>>(self.partial.cast(), Bytes(first), options).elements()
                 })
                 .collect();
             (0..count).zip(rows).fold(sums, |sums, (i, words)| {

@@ -84,7 +84,8 @@ impl Kernel for MlaUv {
             // Quantises the latents of the task's tokens.
             let (row, word) = own_words(k);
             let token = (first_token + row).minimum(self.tokens - 1);
-            let words = k.buffer_load::<Vector<u32, 2>>(args.latents, (token * HEADS + head) * LATENT_WORDS + word);
+            let words =
+                k.buffer_load::<Vector<u32, 2>>(args.latents.cast(), (token * HEADS + head) * LATENT_WORDS + word);
             latents.put(k, row, word, words.elements());
             k.barrier();
             stage.stage_uv(head, first_token, ahead);
@@ -144,9 +145,9 @@ impl<'k, A: Readable> Weights<'k, A> {
             head * self.scale_head + row * self.scale_row
         };
         match self.scale_block {
-            None => {
-                WeightScales::Rows(Scales { rows: lanes.map(|lane| k.buffer_load(self.scales, Bytes(of_row(lane)))) })
-            }
+            None => WeightScales::Rows(Scales {
+                rows: lanes.map(|lane| k.buffer_load(self.scales.cast(), Bytes(of_row(lane)))),
+            }),
             Some(block) => {
                 let of_step = |step| {
                     let options = LoadOptions::new().soffset(block * (step * BLOCKS));

@@ -120,8 +120,10 @@ pub enum FaultKind {
         /// Elements the array has.
         len: u32,
     },
-    /// A load reads LDS that this workgroup never stored to.
-    #[error("read of LDS array `{array}` at element {element}, which was never written in this workgroup")]
+    /// A load reads LDS that this workgroup has not stored to.
+    #[error(
+        "read of LDS array `{array}` at element {element}, which this workgroup has not written yet; if another wave writes it, a barrier in between is missing"
+    )]
     LdsUninitialised {
         /// The array.
         array: &'static str,
@@ -242,7 +244,7 @@ pub enum FaultKind {
         absence: Absence,
     },
     /// A wave ran more instructions than [`super::Options::step_limit`] allows; the site is the loop it is in.
-    #[error("loop still running after {limit} instructions of its wave")]
+    #[error("loop still running after {limit} instructions of its wave, the limit that `step_limit` sets")]
     StepLimit {
         /// The limit.
         limit: u64,

@@ -73,8 +73,8 @@ pub struct Options {
     pub threads: Option<usize>,
     /// Makes buffer accesses that leave their buffer faults instead of findings.
     pub strict_bounds: bool,
-    /// Instructions that a wave may execute in one workgroup before a loop in it counts as endless; `None` for no
-    /// limit.
+    /// Instructions that a wave may execute in one workgroup before a loop in it counts as endless ([`STEP_LIMIT`] unless set);
+    /// `None` for no limit.
     pub step_limit: Option<u64>,
     /// Findings to report at most.
     pub max_findings: usize,
@@ -84,13 +84,16 @@ pub struct Options {
     pub mma: MmaRounding,
 }
 
+/// See [`Options::step_limit`]: more than a wave executes in a minute.
+pub const STEP_LIMIT: u64 = 1 << 32;
+
 impl Default for Options {
     fn default() -> Self {
         Self {
             seed: None,
             threads: None,
             strict_bounds: false,
-            step_limit: None,
+            step_limit: Some(STEP_LIMIT),
             max_findings: 64,
             checks: Checks::DEFAULT,
             mma: MmaRounding::Exact,

@@ -84,7 +84,8 @@ impl Inner {
                 .map(String::as_str)
                 .or_else(|| payload.downcast_ref::<&str>().copied())
                 .unwrap_or("no message");
-            Err(Error::Panicked { kernel: K::NAME, target: target.chip().name, message: message.to_owned() })
+            let (key, target) = (describe(key), target.chip().name);
+            Err(Error::Panicked { kernel: K::NAME, key, target, message: message.to_owned() })
         });
         count(match result.as_ref().map_or(CacheSource::Miss, |compiled| compiled.cache()) {
             CacheSource::Disk => &self.counts.disk_hits,

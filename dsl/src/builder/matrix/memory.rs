@@ -22,8 +22,9 @@ pub enum Storage {
     ColMajor,
 }
 
-/// A matrix in a global buffer, or in LDS: `M` is the buffer, or a pointer to LDS. Offsets count elements of the matrix,
-/// however the buffer's are declared; codes of narrow floats lie packed, first one lowest, and rows begin with whole bytes.
+/// A matrix in a global buffer, or in LDS: `M` is the buffer, or a pointer to LDS. Offsets count elements of the matrix.
+/// Its memory has elements of the same type, or integers for codes of narrow floats: these lie packed, first one lowest, and rows begin
+/// with whole bytes.
 #[derive(Clone, Copy)]
 pub struct Matrix<'k, M> {
     memory: M,
@@ -119,6 +120,11 @@ pub struct Way<'k> {
 
 /// Memory that fragments are loaded from: a readable buffer, or a pointer to LDS.
 pub trait Source<'k>: Copy {
+    /// Its elements.
+    type Elem: Element;
+    /// How a mismatch is mended: whose `cast`.
+    #[doc(hidden)]
+    const WHAT: &'static str;
     /// A value of type `ty` from so many bytes behind its beginning.
     #[doc(hidden)]
     fn load(self, k: &'k Builder<'k>, ty: Type, bytes: V<'k, Idx>, way: Way<'k>) -> Value;
@@ -126,12 +132,17 @@ pub trait Source<'k>: Copy {
 
 /// Memory that fragments are stored to: a writable buffer, or a pointer to LDS.
 pub trait Sink<'k>: Copy {
+    /// Its elements.
+    type Elem: Element;
     /// Stores a value so many bytes behind its beginning.
     #[doc(hidden)]
     fn store(self, k: &'k Builder<'k>, value: (Value, Type), bytes: V<'k, Idx>, way: Way<'k>);
 }
 
 impl<'k, T: Element, A: Readable> Source<'k> for Buffer<'k, T, A> {
+    type Elem = T;
+    const WHAT: &'static str = "buffer";
+
     fn load(self, k: &'k Builder<'k>, ty: Type, bytes: V<'k, Idx>, way: Way<'k>) -> Value {
         let op = Op::BufferLoad {
             buffer: self.id(),
@@ -147,6 +158,8 @@ impl<'k, T: Element, A: Readable> Source<'k> for Buffer<'k, T, A> {
 }
 
 impl<'k, T: Element, A: Writable> Sink<'k> for Buffer<'k, T, A> {
+    type Elem = T;
+
     fn store(self, k: &'k Builder<'k>, value: (Value, Type), bytes: V<'k, Idx>, way: Way<'k>) {
         let op = Op::BufferStore {
             value: value.0,
@@ -191,6 +204,9 @@ fn behind<'k, T: Element + Plain>(
 }
 
 impl<'k, T: Element + Plain> Source<'k> for V<'k, LdsPtr<T>> {
+    type Elem = T;
+    const WHAT: &'static str = "pointer";
+
     fn load(self, k: &'k Builder<'k>, ty: Type, bytes: V<'k, Idx>, way: Way<'k>) -> Value {
         way.fits_lds(k);
         let pointer = behind(k, self, bytes, ty.scalar(), way.at);
@@ -199,6 +215,8 @@ impl<'k, T: Element + Plain> Source<'k> for V<'k, LdsPtr<T>> {
 }
 
 impl<'k, T: Element + Plain> Sink<'k> for V<'k, LdsPtr<T>> {
+    type Elem = T;
+
     fn store(self, k: &'k Builder<'k>, value: (Value, Type), bytes: V<'k, Idx>, way: Way<'k>) {
         way.fits_lds(k);
         let pointer = behind(k, self, bytes, value.1.scalar(), way.at);
@@ -327,6 +345,24 @@ impl<'k> Runs<'k> {
     }
 }
 
+/// Refuses to load a fragment of `scalar`s, or of packed codes, from memory of another type.
+#[track_caller]
+fn same_type<'k, M: Source<'k>>(k: &'k Builder<'k>, scalar: Scalar, packed: bool) {
+    let held = M::Elem::SCALAR;
+    let (fits, wanted) = if packed {
+        (held.is_int(), "codes of narrow floats".to_owned())
+    } else {
+        (held == scalar, scalar.to_string())
+    };
+    if !fits {
+        let to = if packed { Scalar::U8 } else { scalar };
+        let what = M::WHAT;
+        k.refuse(format!(
+            "a fragment of {wanted} from a {what} of {held}; if its bytes are meant, say so: `{what}.cast::<{to}>()`"
+        ));
+    }
+}
+
 impl<'k> Builder<'k> {
     /// Elements that a lane holds side by side of a matrix so stored: what [`Matrix::within`] must be a multiple of.
     #[track_caller]
@@ -349,11 +385,17 @@ impl<'k> Builder<'k> {
     /// ```
     #[track_caller]
     pub fn load_fragment<P: Product, R: Role<P>>(&'k self, matrix: Matrix<'k, impl Source<'k>>) -> Fragment<'k, P, R> {
+        self.fragment_from(matrix)
+    }
+
+    #[track_caller]
+    fn fragment_from<P: Product, R: Role<P>, M: Source<'k>>(&'k self, matrix: Matrix<'k, M>) -> Fragment<'k, P, R> {
         let location = Location::caller();
         let layout = self.fragment_layout::<P, R>();
         let ty = R::registers(layout.elements());
         let Some(runs) = Runs::new(self, layout, R::BITS, &matrix) else { return self.zero_fragment() };
         let packed = R::BITS != ty.scalar().bits();
+        same_type::<M>(self, ty.scalar(), packed);
         let mut pieces: Vec<(Value, Type)> = vec![];
         runs.each(|_, bytes, mask| {
             let scalar = match runs.access {
@@ -398,7 +440,7 @@ impl<'k> Builder<'k> {
     }
 
     /// Loads, for each element of a sum and in the order of [`Builder::places`], the one in the same place of a matrix of any
-    /// element type: what an epilogue multiplies or adds, in accesses as wide as those of [`Builder::store_fragment`].
+    /// type: what an epilogue multiplies or adds, in accesses as wide as those of [`Builder::store_fragment`].
     ///
     /// ```
     /// # use lathe_dsl::prelude::*;
@@ -413,7 +455,7 @@ impl<'k> Builder<'k> {
     #[track_caller]
     pub fn load_elements<P: Product, T: Element + Plain>(
         &'k self,
-        matrix: Matrix<'k, impl Source<'k>>,
+        matrix: Matrix<'k, impl Source<'k, Elem = T>>,
     ) -> Vec<V<'k, T>> {
         let location = Location::caller();
         let layout = self.fragment_layout::<P, roles::C>();
@@ -445,7 +487,7 @@ impl<'k> Builder<'k> {
     pub fn store_fragment<P: Product, T: Element + Plain>(
         &'k self,
         sum: FragmentC<'k, P>,
-        matrix: Matrix<'k, impl Sink<'k>>,
+        matrix: Matrix<'k, impl Sink<'k, Elem = T>>,
         mut f: impl FnMut(V<'k, <roles::C as Role<P>>::Register>, Place<'k>) -> V<'k, T>,
     ) {
         let location = Location::caller();

@@ -28,7 +28,7 @@ impl<'k> Warp<'k> {
         if !self.one_row() {
             // A lane's sixteen bytes are its four registers.
             let at = base + self.lane * 16 + offset;
-            let [a, b, c, d] = k.buffer_load::<Vector<u32, 4>>(image, Bytes(at)).elements();
+            let [a, b, c, d] = k.buffer_load::<Vector<u32, 4>>(image.cast(), Bytes(at)).elements();
             return [[a, b], [c, d]];
         }
         // Word 4h + t of column g lies behind 16 · (4g + t) + 4h; that of column 8 + g eight bytes on.
@@ -36,7 +36,7 @@ impl<'k> Warp<'k> {
             let own = self.columns[i];
             let (t, h) = (own.word & 3, own.word >> 2);
             let at = base + (own.col * 4 + t) * 16 + h * 4 + (offset + 8 * tile);
-            k.buffer_load::<u32>(image, Bytes(at))
+            k.buffer_load::<u32>(image.cast(), Bytes(at))
         };
         [0, 1].map(|tile| [at(0, tile), at(1, tile)])
     }
@@ -48,8 +48,8 @@ impl<'k> Warp<'k> {
             let tile = |n: usize| {
                 let at = base + t * 4 + 16 * n as u32;
                 match slots {
-                    1 => vec![self.k.buffer_load::<u32>(image, Bytes(at))],
-                    _ => self.k.buffer_load::<Vector<u32, 2>>(image, Bytes(at)).elements().into(),
+                    1 => vec![self.k.buffer_load::<u32>(image.cast(), Bytes(at))],
+                    _ => self.k.buffer_load::<Vector<u32, 2>>(image.cast(), Bytes(at)).elements().into(),
                 }
             };
             (0..n).map(tile).collect()

@@ -66,10 +66,10 @@ impl<'k> Warp<'k> {
                 let at = |slot: Slot<'k>| block + ((slot.row & 7) * 4 + slot.t) * 16;
                 let [first, second] = self.slots;
                 if !self.one_row() {
-                    return k.buffer_load::<Vector<u32, 4>>(image, Bytes(at(first))).elements();
+                    return k.buffer_load::<Vector<u32, 4>>(image.cast(), Bytes(at(first))).elements();
                 }
                 let half = |slot: Slot<'k>, tile: u32| {
-                    k.buffer_load::<u32>(image, Bytes(at(slot) + (slot.row >> 3) * 4 + 8 * tile))
+                    k.buffer_load::<u32>(image.cast(), Bytes(at(slot) + (slot.row >> 3) * 4 + 8 * tile))
                 };
                 [half(first, 0), half(second, 0), half(first, 1), half(second, 1)]
             })

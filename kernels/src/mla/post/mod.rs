@@ -334,7 +334,7 @@ impl<'h, 'k, C: Writable> Post<'h, 'k, C> {
         let token = (first_token + row).minimum(self.key.tokens - 1);
         let [of_token, of_head] = self.o_strides;
         let element = token * of_token + head * of_head + word * 2;
-        let words = k.buffer_load::<Vector<u32, 2>>(self.o, Bytes(element * 2));
+        let words = k.buffer_load::<Vector<u32, 2>>(self.o.cast(), Bytes(element * 2));
         self.latents.put(k, row, word, words.elements());
     }
 

@@ -73,7 +73,7 @@ fn lds_never_written_in_this_workgroup_is_reported() {
     assert_eq!(
         fault.to_string(),
         format!(
-            "k.rs:{line}:1: read of LDS array `a` at element 3, which was never written in this workgroup \
+            "k.rs:{line}:1: read of LDS array `a` at element 3, which this workgroup has not written yet \
              (block (1,0,0), thread (0,0,0), wave 0, lane 0)"
         )
     );
