@@ -389,7 +389,9 @@ impl Scope<'_> {
                 let below = (*width).min(self.kernel.wave);
                 if !offset.is_power_of_two() || *offset >= below {
                     let lanes = if below < *width { ", the lanes of a wave" } else { "" };
-                    return Err(format!("butterfly over distance {offset}; allowed are powers of two below {below}{lanes}"));
+                    return Err(format!(
+                        "butterfly over distance {offset}; allowed are powers of two below {below}{lanes}"
+                    ));
                 }
                 self.group(*width)
             }

@@ -398,7 +398,10 @@ fn exchanges_between_lanes() {
         let v = ir.value(F32);
         ir.push(butterfly(32, 64)([v]), &[F32]);
     });
-    assert_eq!(message, Err("butterfly over distance 32; allowed are powers of two below 32, the lanes of a wave".to_owned()));
+    assert_eq!(
+        message,
+        Err("butterfly over distance 32; allowed are powers of two below 32, the lanes of a wave".to_owned())
+    );
     refused_op("the condition is boolx2 where bool is wanted", [Type::Vector(Scalar::Bool, 2)], &[U64], |[c]| {
         Op::Ballot(c)
     });

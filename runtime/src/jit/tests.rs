@@ -196,7 +196,10 @@ fn a_panic_of_the_author_is_an_error_and_poisons_nothing() {
     let (jit, compiles) = counted(false);
     for result in at_once(&jit, Shift { n: 64, trouble: 1 }) {
         let message = result.unwrap_err().to_string();
-        assert!(message.starts_with("`shift` panicked while it was compiled for gfx950: "), "{message}");
+        assert!(
+            message.starts_with("`shift` (n=64, trouble=1) panicked while it was compiled for gfx950: "),
+            "{message}"
+        );
         assert!(message.contains("the author's own mistake"), "{message}");
     }
     jit.get(&Shift { n: 64, trouble: 0 }, Target::GFX950).unwrap();
@@ -258,6 +261,54 @@ fn arguments_that_do_not_match_their_declaration() {
     let other = DeviceBuffer::<f32>::from_slice(&cpu(), &[0.0; 100]).unwrap();
     assert_eq!(launch(&x, &other), "argument `y` of `shift` lies on another device than the one it is launched on");
     assert_eq!(launch(&x, &x), "arguments `x` and `y` of `shift` overlap, and the kernel writes to one of them");
+}
+
+build_key! {
+    /// As [`Shift`].
+    pub struct Unshift {
+        /// Elements.
+        n: u32 = 64, range(0, 4096);
+    }
+}
+
+kernel_args! {
+    /// Arguments of [`Unshift`], which fit those of [`Shift`] in all but their names.
+    pub struct OtherArgs(key: Unshift) {
+        /// Output.
+        y: Out<f32>[u64::from(key.n)] align 4;
+        /// Input.
+        x: In<f32>[u64::from(key.n)] align 4;
+        /// Added.
+        offset: Scalar<f32>;
+    }
+}
+
+impl Kernel for Unshift {
+    const NAME: &'static str = "unshift";
+    type Args = OtherArgs;
+
+    fn launch(&self) -> Launch {
+        Launch::linear(1, 64)
+    }
+
+    fn build<'k>(&self, k: &'k Builder<'k>, args: OtherArgs<Dev<'k>>) {
+        k.buffer_store(k.constant(0.0f32), args.y, k.thread_id(Axis::X));
+    }
+}
+
+#[test]
+fn arguments_of_another_kernel() {
+    let device = cpu();
+    let compiled = Jit::new(Interpreter).get(&Shift { n: 64, trouble: 0 }, device.target()).unwrap();
+    let x = DeviceBuffer::<f32>::from_slice(&device, &[1.0; 64]).unwrap();
+    let y = DeviceBuffer::<f32>::from_slice(&device, &[0.0; 64]).unwrap();
+    let args = OtherArgs { y: y.arg(), x: x.arg(), offset: 0.5 };
+    let error = compiled.launch::<Unshift>(device.as_ref(), &args).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "arguments of `unshift` for `shift`: launch what was compiled for the kernel whose arguments they are"
+    );
+    assert_eq!(x.to_vec().unwrap(), [1.0; 64], "what would have been the output");
 }
 
 #[test]
