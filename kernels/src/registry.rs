@@ -6,6 +6,7 @@ use std::time::Duration;
 use lathe_dsl::artifact::CompileRecord;
 use lathe_dsl::kernel::{self, KeyError, KeyField};
 use lathe_dsl::{Kernel, Target, ir};
+use lathe_runtime::device::Device;
 use lathe_runtime::jit::{Compiled, Jit};
 use lathe_runtime::{Engine, Error};
 use serde::Serialize;
@@ -17,7 +18,7 @@ use crate::dec2::reference::Image;
 use crate::dec2::stage::names::EPILOGUES;
 use crate::gemm::mx::GemmMx;
 use crate::mla::combine::MlaCombine;
-use crate::mla::post::{ArgsError, MlaPost};
+use crate::mla::post::{ArgsError, MlaPost, StepError};
 use crate::mla::push::MlaPush;
 use crate::mla::ranks::MlaCombineRanks;
 use crate::mla::splits::MlaCombineSplits;
@@ -42,6 +43,8 @@ pub struct Entry {
     pub fields: &'static [KeyField],
     /// Settings that the name itself makes.
     preset: &'static [(&'static str, &'static str)],
+    /// As [`Run::ON_GPUS`].
+    on_gpus: &'static [(&'static str, u32)],
     /// Makes a build of it from `field=value` settings.
     parse: Parse,
     /// Runs it on a picture, where it is made for pictures.
@@ -101,7 +104,16 @@ const OTHERS: &[Entry] = &[
 ];
 
 const fn entry<K: Run>(doc: &'static str, stages: &'static [&'static str]) -> Entry {
-    Entry { name: K::NAME, doc, stages, fields: K::FIELDS, preset: &[], parse: parse::<K>, filter: None }
+    Entry {
+        name: K::NAME,
+        doc,
+        stages,
+        fields: K::FIELDS,
+        preset: &[],
+        on_gpus: K::ON_GPUS,
+        parse: parse::<K>,
+        filter: None,
+    }
 }
 
 fn parse<K: Run>(settings: &[(String, String)]) -> Result<Box<dyn Build>, KeyError> {
@@ -128,7 +140,8 @@ impl Entry {
         stages: &'static [&'static str],
         preset: &'static [(&'static str, &'static str)],
     ) -> Self {
-        Self { name, doc, stages, fields: K::FIELDS.split_at(1).1, preset, parse: parse::<K>, filter: None }
+        let fields = K::FIELDS.split_at(1).1;
+        Self { name, doc, stages, fields, preset, on_gpus: K::ON_GPUS, parse: parse::<K>, filter: None }
     }
 
     /// The kernel called `name`.
@@ -147,6 +160,19 @@ impl Entry {
         let preset = self.preset.iter().map(|(field, value)| ((*field).to_owned(), (*value).to_owned()));
         let settings: Vec<_> = preset.chain(settings.iter().cloned()).collect();
         (self.parse)(&settings)
+    }
+
+    /// A build of it to be run on `device`: on a GPU the defaults of some fields are others ([`Run::ON_GPUS`]).
+    ///
+    /// # Errors
+    /// As [`Entry::build`].
+    pub fn build_for(&self, device: &dyn Device, settings: &[(String, String)]) -> Result<Box<dyn Build>, KeyError> {
+        let name = device.name();
+        let simulated = ["cpu", "gcn"].iter().any(|kind| name.starts_with(kind));
+        let unset = |field: &str| settings.iter().all(|(given, _)| given != field);
+        let more = self.on_gpus.iter().filter(|(field, _)| !simulated && unset(field));
+        let more = more.map(|(field, value)| ((*field).to_owned(), value.to_string()));
+        self.build(&more.chain(settings.iter().cloned()).collect::<Vec<_>>())
     }
 
     /// Whether it filters pictures.
@@ -269,6 +295,9 @@ pub enum RunError {
     /// What `mla_post` is passed is not what it takes.
     #[error(transparent)]
     Args(#[from] ArgsError),
+    /// A step of `mla_post` must not begin.
+    #[error(transparent)]
+    Step(#[from] StepError),
     /// The key is fine for a kernel, but its check's host data is too large.
     #[error("`{kernel}` with {key}: making and checking its input would take {gib:.1} GiB of host memory; {hint}")]
     TooLarge {
@@ -307,6 +336,9 @@ impl RunError {
 
 /// What a kernel family adds to a [`Kernel`] to be run and checked by name.
 pub trait Run: Kernel {
+    /// What fields of the key are in a run on a GPU where nothing else is asked for: there nobody sees that a wait never ends.
+    const ON_GPUS: &'static [(&'static str, u32)] = &[];
+
     /// Runs `compiled` on real input made from `seed` and checks every output.
     ///
     /// # Errors

@@ -80,6 +80,8 @@ pub(crate) struct Stores {
     /// By part (address / 16), oldest first.
     parts: Vec<(u64, Vec<Store>)>,
     index: FxHashMap<u64, usize>,
+    /// No part lies outside, first and last: most loads are of memory far from what is stored.
+    within: (u64, u64),
 }
 
 impl Stores {
@@ -91,6 +93,8 @@ impl Stores {
         if stores.is_empty() {
             return;
         }
+        let (first, last) = self.within;
+        self.within = if self.parts.is_empty() { (part, part) } else { (first.min(part), last.max(part)) };
         let parts = &mut self.parts;
         let at = *self.index.entry(part).or_insert_with(|| {
             parts.push((part, vec![]));
@@ -106,6 +110,10 @@ impl Stores {
             self.index.insert(*moved, at);
         }
         stores
+    }
+
+    fn has(&self, part: u64) -> bool {
+        !self.is_empty() && (self.within.0..=self.within.1).contains(&part) && self.index.contains_key(&part)
     }
 
     fn any(&self, choices: &mut Choices) -> Option<u64> {
@@ -178,8 +186,7 @@ impl Late<'_> {
     /// Whether any of the stores that wave `wave` sees lies in `bytes` bytes at `address`.
     pub(crate) fn covers(&self, wave: u32, address: u64, bytes: usize) -> bool {
         let stages = self.stages(wave);
-        !stages.iter().all(|stores| stores.is_empty())
-            && parts(address, bytes as u64).any(|part| stages.iter().any(|stores| stores.index.contains_key(&part)))
+        parts(address, bytes as u64).any(|part| stages.iter().any(|stores| stores.has(part)))
     }
 
     /// Puts what wave `wave` sees over `bytes`, which lie at `address`; `put` takes number and value of each.
@@ -357,8 +364,12 @@ impl Late<'_> {
             if parts > MAX_PARTS {
                 (0..parts / 2).for_each(|_| self.move_one(memory, wave));
             } else if self.choices.below(1 << rarity) == 0 {
-                let n = if self.choices.below(2) == 0 { 1 } else { 1 + self.choices.below(parts) };
-                (0..n).for_each(|_| self.move_one(memory, wave));
+                match self.choices.below(4) {
+                    // Ahead of all that were stored before: a flag, mostly.
+                    0 => self.move_last(memory, wave),
+                    1 => self.move_one(memory, wave),
+                    _ => (0..=self.choices.below(parts)).for_each(|_| self.move_one(memory, wave)),
+                }
             }
         }
         let parts = self.block.own.parts.len();
@@ -389,6 +400,15 @@ impl Late<'_> {
         of.push(part, rest);
         let to = [Reach::Workgroup, Reach::Device, Reach::System, Reach::System][self.choices.below(4)];
         self.raise(memory, part, Reach::Wave, stores, to);
+    }
+
+    /// Everybody sees the wave's stores to the part that it stored to last.
+    fn move_last(&mut self, memory: &mut impl Behind, wave: u32) {
+        let of = &mut self.block.waves[wave as usize].stores;
+        let newest = of.parts.iter().max_by_key(|(_, stores)| stores.last().map(|store| store.issued));
+        let Some(part) = newest.map(|(part, _)| *part) else { return };
+        let stores = of.take(part);
+        self.raise(memory, part, Reach::Wave, stores, Reach::System);
     }
 
     fn move_of_block(&mut self, memory: &mut impl Behind) {

@@ -17,7 +17,7 @@ pub const POLL_MAX: usize = 12;
 pub const TAG_SLOTS: u32 = 256;
 
 /// Epochs until tags come again.
-const EPOCHS: u32 = 1 << 22;
+pub const TAG_EPOCHS: u32 = 1 << 22;
 
 /// Words of a workgroup's health record.
 pub const HEALTH_WORDS: u32 = 8;
@@ -30,7 +30,7 @@ pub const NO_SOURCE: u32 = u32::MAX;
 
 /// The tag of a step as the host computes it: `(epoch mod 2^22) · 256 + slot + 1`, never 0. `slot` is below [`TAG_SLOTS`].
 pub const fn step_tag_of(epoch: u32, slot: u32) -> u32 {
-    epoch % EPOCHS * TAG_SLOTS + slot + 1
+    epoch % TAG_EPOCHS * TAG_SLOTS + slot + 1
 }
 
 /// Memory that messages lie in, an array of pairs of 8 bytes: on this device, on another one, or of the host.
@@ -117,7 +117,7 @@ impl<'k> Builder<'k> {
     /// The tag of a step: `(epoch mod 2^22) · 256 + slot + 1` ([`step_tag_of`]). `slot` is below [`TAG_SLOTS`].
     #[track_caller]
     pub fn step_tag(&'k self, epoch: impl Operand<'k, u32>, slot: impl Operand<'k, u32>) -> V<'k, u32> {
-        (epoch.value(self) & (EPOCHS - 1)) * TAG_SLOTS + slot.value(self) + 1
+        (epoch.value(self) & (TAG_EPOCHS - 1)) * TAG_SLOTS + slot.value(self) + 1
     }
 
     /// Where in a double-buffered region an epoch's half begins: bytes, `(epoch mod 2) · half`. Who is one step ahead writes the

@@ -33,7 +33,8 @@ pub use element::{
 pub use group::{Group, Grouped};
 pub use half::{bf16, f16};
 pub use mailbox::{
-    Bounded, HEALTH_WORDS, Mailbox, Message, NO_SOURCE, POLL_MAX, Region, TAG_SLOTS, WAITED_UNIT_NS, step_tag_of,
+    Bounded, HEALTH_WORDS, Mailbox, Message, NO_SOURCE, POLL_MAX, Region, TAG_EPOCHS, TAG_SLOTS, WAITED_UNIT_NS,
+    step_tag_of,
 };
 pub use narrow::Codes;
 pub use options::{AtomicOptions, CopyOptions, LoadOptions, StoreOptions};

@@ -30,8 +30,11 @@ pub const SLOT: u32 = SLOT_PAIRS * PAIR;
 /// The region's number in health records.
 const REGION_ID: u32 = 1;
 
+/// What messages to the host call it.
+pub const REGION: &str = "cmb";
+
 /// The regions that records may name.
-pub const REGIONS: &[(u32, &str)] = &[(REGION_ID, "cmb")];
+pub const REGIONS: &[(u32, &str)] = &[(REGION_ID, REGION)];
 
 /// The shape of a step's messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -21,6 +21,9 @@ use crate::registry::{Check, Outcome, Run, RunError};
 /// Host memory that making and checking an input may take.
 const HOST_BYTES: u64 = 4 << 30;
 
+/// Microseconds after which a wait on a GPU gives up where nothing else is asked for: longer than ranks are ever apart.
+const GPU_WAIT_US: u32 = 10_000_000;
+
 /// What the outputs hold before the launch: an element that the kernel forgets stays a NaN of this pattern.
 const POISON: bf16 = bf16::from_bits(0x7FA5);
 

@@ -82,6 +82,8 @@ pub(super) struct Access<'c, 'a> {
     pub(super) pc: Pc,
     pub(super) wave: u32,
     pub(super) kind: AccessKind,
+    /// Where the last lane's allocation is ([`Allocations::find_near`](super::allocations::Allocations::find_near)).
+    pub(super) hint: usize,
 }
 
 /// A buffer that an instruction accesses: a parameter with its name, or address and extent lane by lane.
@@ -122,12 +124,18 @@ impl<'a> Access<'_, 'a> {
 
     /// The bytes of an access through a pointer.
     #[inline(always)]
-    fn resolve(&self, lane: usize, address: u64, bytes: usize, align: u32) -> Result<(Allocation<'a>, usize), Raised> {
+    fn resolve(
+        &mut self,
+        lane: usize,
+        address: u64,
+        bytes: usize,
+        align: u32,
+    ) -> Result<(Allocation<'a>, usize), Raised> {
         if address & (u64::from(align) - 1) != 0 {
             let kind = FaultKind::BrokenAlignment { access: self.kind, place: "global memory", address, align };
             return Err(Raised::new(lane, kind));
         }
-        self.cx.allocations.find(address, bytes as u64).ok_or_else(|| {
+        self.cx.allocations.find_near(&mut self.hint, address, bytes as u64).ok_or_else(|| {
             Raised::new(lane, FaultKind::Unallocated { access: self.kind, address, bytes: bytes as u32 })
         })
     }

@@ -67,6 +67,8 @@ struct Terms<'m> {
     scales: Option<(&'m [f64], &'m [f64])>,
     /// Bits of the element of C.
     c: u32,
+    /// Which element of D of the group it is, or the first one with the same row, column and scales.
+    like: usize,
 }
 
 impl Places {
@@ -78,14 +80,17 @@ impl Places {
 
     /// Lane, element and place of each.
     fn iter(&self) -> impl Iterator<Item = (usize, usize, usize)> {
-        self.at.iter().enumerate().map(|(i, place)| (i / self.each, i % self.each, *place))
+        let lanes = self.at.chunks_exact(self.each).enumerate();
+        lanes.flat_map(|(lane, places)| places.iter().enumerate().map(move |(element, place)| (lane, element, *place)))
     }
 
     /// The matrix of what `get` says of each lane and element.
     fn matrix(&self, get: impl Fn(usize, usize) -> f64) -> Vec<f64> {
         let mut matrix = vec![0.0; self.at.len()];
-        for (lane, element, place) in self.iter() {
-            matrix[place] = get(lane, element);
+        for (lane, places) in self.at.chunks_exact(self.each).enumerate() {
+            for (element, place) in places.iter().enumerate() {
+                matrix[*place] = get(lane, element);
+            }
         }
         matrix
     }
@@ -146,7 +151,22 @@ impl Product {
     ) -> Done {
         whole_groups::<W>(W as u32, mask)?;
         let mut sums = vec![];
-        self.elements(regs, operands, |lane, row, terms| sums.push((lane, row, self.one(&terms, rounding))));
+        // Of columns that repeat, as where there are fewer tokens than columns, each is multiplied once. By `like`, with C.
+        let mut known: Vec<Option<(u32, u32)>> = vec![];
+        let mut group = usize::MAX;
+        self.elements(regs, operands, |lane, row, terms| {
+            if group != lane / self.lanes {
+                group = lane / self.lanes;
+                known.clear();
+                known.resize(self.c.at.len(), None);
+            }
+            let sum = match known[terms.like] {
+                Some((c, sum)) if c == terms.c => sum,
+                _ => self.one(&terms, rounding),
+            };
+            known[terms.like] = Some((terms.c, sum));
+            sums.push((lane, row, sum));
+        });
         for (lane, row, sum) in sums {
             regs.r32[(operands.dst + row) as usize][lane] = sum;
         }
@@ -179,19 +199,29 @@ impl Product {
                 let [of_a, of_b] = operands.scales;
                 [a.read(regs, of_a, first), b.read(regs, of_b, first)]
             });
+            let scales_of = |j: usize| scales.as_ref().map_or(&[][..], |[_, b]| &b[j * blocks..][..blocks]);
+            let same = |i: usize, j: usize| {
+                let column = |j: usize| b[j * k..][..k].iter().chain(scales_of(j)).map(|x| x.to_bits());
+                column(i).eq(column(j))
+            };
+            let mut alike: Vec<usize> = vec![];
+            for j in 0..n {
+                alike.push((0..j).find(|i| alike[*i] == *i && same(*i, j)).unwrap_or(j));
+            }
             for (lane, element, place) in self.c.iter() {
                 let (lane, row) = (first + lane, element as Reg);
                 let (i, j) = (place / n, place % n);
-                let scales = scales.as_ref().map(|[a, b]| (&a[i * blocks..][..blocks], &b[j * blocks..][..blocks]));
+                let scales = scales.as_ref().map(|[a, _]| (&a[i * blocks..][..blocks], scales_of(j)));
                 let c = regs.r32[(operands.c + row) as usize][lane];
-                f(lane, row, Terms { a: &a[i * k..][..k], b: &b[j * k..][..k], scales, c });
+                let like = i * n + alike[j];
+                f(lane, row, Terms { a: &a[i * k..][..k], b: &b[j * k..][..k], scales, c, like });
             }
         }
     }
 
     /// One element of D.
     fn one(&self, terms: &Terms<'_>, rounding: MmaRounding) -> u32 {
-        let Terms { a, b, scales, c } = *terms;
+        let Terms { a, b, scales, c, .. } = *terms;
         let products = a.iter().zip(b).map(|(a, b)| a * b);
         if self.a.of == MmaType::I8 {
             // Exact in f64, then modulo 2^32.
@@ -260,22 +290,22 @@ fn canonical(x: f32) -> f32 {
 impl Factor {
     /// The matrix of the group that begins at lane `first`.
     fn read<const W: usize>(&self, regs: &Regs<W>, from: Reg, first: usize) -> Vec<f64> {
-        self.places.matrix(|lane, e| {
-            let row = |r: usize| regs.r32[from as usize + r][first + lane];
-            match self.of {
-                MmaType::F16 => f16::from_bits(row(e) as u16).to_f64(),
-                MmaType::Bf16 => bf16::from_bits(row(e) as u16).to_f64(),
-                MmaType::I8 => f64::from(row(e) as i8),
-                MmaType::Narrow(format) => {
-                    let bits = format.bits() as usize;
+        let row = |lane: usize, r: usize| regs.r32[from as usize + r][first + lane];
+        match self.of {
+            MmaType::F16 => self.places.matrix(|lane, e| f16::from_bits(row(lane, e) as u16).to_f64()),
+            MmaType::Bf16 => self.places.matrix(|lane, e| bf16::from_bits(row(lane, e) as u16).to_f64()),
+            MmaType::I8 => self.places.matrix(|lane, e| f64::from(row(lane, e) as i8)),
+            MmaType::Narrow(format) => {
+                let bits = format.bits() as usize;
+                self.places.matrix(|lane, e| {
                     let (word, shift) = (e * bits / 32, e * bits % 32);
                     // A code of 6 bits may lie in two words.
-                    let next = if shift + bits > 32 { u64::from(row(word + 1)) << 32 } else { 0 };
-                    let code = (next | u64::from(row(word))) >> shift & ((1 << bits) - 1);
+                    let next = if shift + bits > 32 { u64::from(row(lane, word + 1)) << 32 } else { 0 };
+                    let code = (next | u64::from(row(lane, word))) >> shift & ((1 << bits) - 1);
                     self.numbers[code as usize]
-                }
+                })
             }
-        })
+        }
     }
 }
 

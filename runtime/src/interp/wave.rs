@@ -202,9 +202,15 @@ impl<const W: usize> Wave<W> {
         let mut hasher = FxHasher::default();
         (self.pc, self.mask, self.clock).hash(&mut hasher);
         self.frames.iter().for_each(|f| (f.saved, f.others).hash(&mut hasher));
-        // Word by word: the hasher is weak on bytes.
-        self.regs.r32.iter().flatten().for_each(|x| hasher.write_u32(*x));
-        self.regs.r64.iter().flatten().for_each(|x| hasher.write_u64(*x));
+        // Of all that wait, every turn: eight hashes at a time, none of which waits for another.
+        let mut hashers: [FxHasher; 8] = std::array::from_fn(|_| FxHasher::default());
+        for eight in self.regs.r32.iter().flat_map(|row| row.chunks_exact(8)) {
+            hashers.iter_mut().zip(eight).for_each(|(hasher, x)| hasher.write_u32(*x));
+        }
+        for eight in self.regs.r64.iter().flat_map(|row| row.chunks_exact(8)) {
+            hashers.iter_mut().zip(eight).for_each(|(hasher, x)| hasher.write_u64(*x));
+        }
+        hashers.iter().for_each(|h| hasher.write_u64(h.finish()));
         hasher.finish()
     }
 
@@ -460,25 +466,25 @@ impl<const W: usize> Wave<W> {
                 }
                 Instr::BufferLoad { dst, buffer, offset, source, from, width, n, whole } => {
                     let (rows, at) = (access::made(regs, source, buffer), access::byte_offsets(regs, offset, from));
-                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Read };
+                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Read, hint: 0 };
                     let place = op.place(source, &rows);
                     by_width!(width, op.buffer_load(regs, dst, place, &at, (n, whole), mask))
                 }
                 Instr::ScalarLoad { dst, buffer, offset, source, from, n } => {
                     let (rows, at) = (access::made(regs, source, buffer), access::byte_offsets(regs, offset, from));
-                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Read };
+                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Read, hint: 0 };
                     let place = op.place(source, &rows);
                     op.scalar_load(regs, dst, place, &at, n, mask)
                 }
                 Instr::BufferStore { value, buffer, offset, source, from, width, n, whole } => {
                     let (rows, at) = (access::made(regs, source, buffer), access::byte_offsets(regs, offset, from));
-                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Write };
+                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Write, hint: 0 };
                     let place = op.place(source, &rows);
                     by_width!(width, op.buffer_store(regs, value, place, &at, (n, whole), mask))
                 }
                 Instr::BufferRmw { dst, value, buffer, offset, f, source, from, class } => {
                     let (rows, at) = (access::made(regs, source, buffer), access::byte_offsets(regs, offset, from));
-                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Atomic };
+                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Atomic, hint: 0 };
                     let place = op.place(source, &rows);
                     match class {
                         Class::R32 => {
@@ -494,7 +500,7 @@ impl<const W: usize> Wave<W> {
                 }
                 Instr::BufferCas { dst, expected, value, buffer, offset, source, from, class } => {
                     let (rows, at) = (access::made(regs, source, buffer), access::byte_offsets(regs, offset, from));
-                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Atomic };
+                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Atomic, hint: 0 };
                     let place = op.place(source, &rows);
                     let [e, v] = [expected, value].map(|r| match class {
                         Class::R32 => regs.r32[r as usize].map(u64::from),
@@ -508,20 +514,20 @@ impl<const W: usize> Wave<W> {
                 }
                 Instr::CopyToLds { pointer, buffer, offset, source, from, bytes } => {
                     let (rows, at) = (access::made(regs, source, buffer), access::byte_offsets(regs, offset, from));
-                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Read };
+                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Read, hint: 0 };
                     let place = op.place(source, &rows);
                     op.copy_to_lds(&regs.r64[pointer as usize], place, &at, bytes, mask)
                 }
                 Instr::GlobalLoad { dst, pointer, width, n, align, ordered } => {
-                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Read };
+                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Read, hint: 0 };
                     by_width!(width, op.global_load(regs, (dst, pointer), (n, align), ordered, mask))
                 }
                 Instr::GlobalStore { value, pointer, width, n, align, ordered } => {
-                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Write };
+                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Write, hint: 0 };
                     by_width!(width, op.global_store(regs, (value, pointer), (n, align), ordered, mask))
                 }
                 Instr::Rmw { dst, pointer, value, f, class, space } => {
-                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Atomic };
+                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Atomic, hint: 0 };
                     let to = (dst, pointer);
                     match class {
                         Class::R32 => {
@@ -535,7 +541,7 @@ impl<const W: usize> Wave<W> {
                     }
                 }
                 Instr::Cas { dst, pointer, expected, value, class, space } => {
-                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Atomic };
+                    let mut op = Access { cx, pc, wave: self.index, kind: AccessKind::Atomic, hint: 0 };
                     let to = (dst, pointer);
                     match class {
                         Class::R32 => {

@@ -49,8 +49,11 @@ impl Run {
             let report = pictures.run(kernel, &self.engine()?, &self.settings, self.seed)?;
             return self.tell(&report.run, &report, &report.lines());
         }
-        let build = kernel.build(&self.settings).map_err(Failure::request)?;
-        let report = build.run(&self.engine()?, self.seed).map_err(|error| match error.is_request() {
+        // What is wrong with them is told before a device is looked for.
+        kernel.build(&self.settings).map_err(Failure::request)?;
+        let engine = self.engine()?;
+        let build = kernel.build_for(&*engine.device, &self.settings).map_err(Failure::request)?;
+        let report = build.run(&engine, self.seed).map_err(|error| match error.is_request() {
             true => Failure::request(error),
             false => Failure::outcome(error),
         })?;

@@ -1,5 +1,7 @@
 //! What `mla_post` does not take.
 
+use lathe_runtime::Error;
+
 /// Tensors, or a place among the ranks, that `mla_post` does not take. Strides count elements.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -111,4 +113,83 @@ pub enum ArgsError {
         /// What it should be.
         wanted: u64,
     },
+    /// Two ranks share a region.
+    #[error("ranks {} and {} have the same region in the table of peers", ranks[0], ranks[1])]
+    SameRegion {
+        /// Which ranks.
+        ranks: [usize; 2],
+    },
+    /// The rank's own region is another one's.
+    #[error("the table of peers has a region of {owner} for rank {rank}, which is on {device}")]
+    NotOwnRegion {
+        /// The rank.
+        rank: u32,
+        /// Whose region there is in its place.
+        owner: String,
+        /// Where the rank is.
+        device: String,
+    },
+}
+
+/// A step that must not begin.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StepError {
+    /// Messages of the step would be taken for those of an earlier one.
+    #[error(
+        "rank {rank}: epoch {epoch} is not later than epoch {last}, the last one of region `{region}` (epochs count modulo 2^22)"
+    )]
+    NotLater {
+        /// Whose step.
+        rank: u32,
+        /// Its own region.
+        region: &'static str,
+        /// The epoch.
+        epoch: u32,
+        /// The last one before.
+        last: u32,
+    },
+    /// Messages of the step might overwrite those of the last one.
+    #[error(
+        "rank {rank}: epoch {epoch} does not follow epoch {last}, the last one of region `{region}`: each step's is one more; to skip \
+         some, all ranks restart"
+    )]
+    Skips {
+        /// Whose step.
+        rank: u32,
+        /// Its own region.
+        region: &'static str,
+        /// The epoch.
+        epoch: u32,
+        /// The last one before.
+        last: u32,
+    },
+    /// The step before was never run.
+    #[error(
+        "rank {rank}: epoch {epoch} begins, but no launch of epoch {last} has left anything in region `{region}`: that step was not run, and \
+         all ranks must restart with a later one"
+    )]
+    NotRun {
+        /// Whose step.
+        rank: u32,
+        /// Its own region.
+        region: &'static str,
+        /// The epoch.
+        epoch: u32,
+        /// The one before.
+        last: u32,
+    },
+    /// A wait of an earlier step gave up.
+    #[error("{0}; all ranks must restart with a later epoch")]
+    GaveUp(Error),
+    /// A device failed.
+    #[error(transparent)]
+    Device(#[from] Error),
+}
+
+impl StepError {
+    /// What a look at the records of waits told.
+    pub(super) fn of_wait(error: Error) -> Self {
+        if matches!(error, Error::GaveUp(_)) { Self::GaveUp(error) } else { Self::Device(error) }
+    }
 }

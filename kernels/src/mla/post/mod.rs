@@ -31,7 +31,7 @@ use lathe_runtime::device::Stream;
 use lathe_runtime::jit::Compiled;
 
 pub use args::{MlaPostArgs, Tensors};
-pub use error::ArgsError;
+pub use error::{ArgsError, StepError};
 pub use seat::Seat;
 pub use view::View;
 

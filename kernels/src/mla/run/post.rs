@@ -19,7 +19,7 @@ use super::super::splits::MlaCombineSplits;
 use super::super::uv::ROW;
 use super::super::{HEADS, LATENTS, VALUES};
 use super::uv::{checks, random_gate};
-use super::{HOST_BYTES, POISON, Run};
+use super::{GPU_WAIT_US, HOST_BYTES, POISON, Run};
 use crate::gemm::reference::Mxfp4;
 use crate::registry::{Check, Outcome, RunError};
 
@@ -38,6 +38,8 @@ impl MlaPost {
 }
 
 impl Run for MlaPost {
+    const ON_GPUS: &'static [(&'static str, u32)] = &[("wait_us", GPU_WAIT_US)];
+
     fn check_size(&self) -> Result<(), RunError> {
         let bytes = self.host_bytes();
         if bytes <= HOST_BYTES {

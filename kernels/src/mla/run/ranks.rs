@@ -14,7 +14,7 @@ use super::super::problem::Problem;
 use super::super::ranks::{MlaCombineRanks, MlaCombineRanksArgs};
 use super::super::reference::push::put_slot;
 use super::super::{HEADS, LATENTS};
-use super::{HOST_BYTES, POISON, Run, combine_checks};
+use super::{GPU_WAIT_US, HOST_BYTES, POISON, Run, combine_checks};
 use crate::registry::{Outcome, RunError};
 
 impl MlaCombineRanks {
@@ -43,6 +43,8 @@ impl MlaCombineRanks {
 }
 
 impl Run for MlaCombineRanks {
+    const ON_GPUS: &'static [(&'static str, u32)] = &[("wait_us", GPU_WAIT_US)];
+
     fn check_size(&self) -> Result<(), RunError> {
         let Self { ranks, tokens, .. } = *self;
         // The region here and on the device.

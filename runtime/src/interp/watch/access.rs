@@ -43,7 +43,7 @@ pub(super) fn cell<const W: usize>(regs: &Regs<W>, class: Class, row: Reg, lane:
 }
 
 /// `f` of every active lane, [`NOWHERE`] in the others and where it gives nothing.
-fn starts<const W: usize>(mask: u64, f: impl Fn(usize) -> Option<u64>) -> Row<u64, W> {
+fn starts<const W: usize>(mask: u64, mut f: impl FnMut(usize) -> Option<u64>) -> Row<u64, W> {
     std::array::from_fn(|lane| if mask >> lane & 1 == 1 { f(lane).unwrap_or(NOWHERE) } else { NOWHERE })
 }
 
@@ -96,7 +96,9 @@ pub(super) fn behind<'s, const W: usize>(
 ) -> Accesses<'s, W> {
     let pointers = &step.regs.r64[pointer as usize];
     let bytes = u64::from(width.bytes() * n);
-    let starts = starts(step.mask, |lane| cx.allocations.find(pointers[lane], bytes).map(|_| pointers[lane]));
+    let mut hint = 0;
+    let starts =
+        starts(step.mask, |lane| cx.allocations.find_near(&mut hint, pointers[lane], bytes).map(|_| pointers[lane]));
     accesses(step, Space::Global, starts, (width, n), how, value)
 }
 
@@ -121,8 +123,10 @@ pub(super) fn in_buffer<'s, const W: usize>(
         }
         Source::Made => {
             let [addresses, extents] = [0, 1].map(|i| &step.regs.r64[buffer as usize + i]);
+            let mut hint = 0;
             starts(step.mask, |lane| {
-                begin(lane, addresses[lane], extents[lane]).filter(|at| cx.allocations.find(*at, bytes).is_some())
+                let at = begin(lane, addresses[lane], extents[lane])?;
+                cx.allocations.find_near(&mut hint, at, bytes).map(|_| at)
             })
         }
     };
