@@ -2,6 +2,7 @@
 //! that it needs cannot be taken out unseen.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use lathe_dsl::Target;
 use lathe_kernels::mla::combine::MlaCombine;
@@ -9,6 +10,7 @@ use lathe_kernels::mla::problem::Problem;
 use lathe_kernels::mla::reference::combine;
 use lathe_kernels::registry::Entry;
 use lathe_runtime::Engine;
+use lathe_runtime::device::Gcn;
 use lathe_runtime::gcn::mutate::{candidates, verdict, without};
 use lathe_runtime::gcn::{self, CodeObject, ErrorKind, GcnError, Memory, Options, Stats, is_implemented};
 
@@ -135,9 +137,9 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(key: MlaCombine) -> Self {
-        let artifact = compiled(&key, Target::GFX950);
-        let object = CodeObject::load(&artifact.code, Target::GFX950).unwrap();
+    fn new(key: MlaCombine, target: Target) -> Self {
+        let artifact = compiled(&key, target);
+        let object = CodeObject::load(&artifact.code, target).unwrap();
         let problem = Problem::new(key.ranks as usize, key.tokens as usize, 5);
         Self { key, object, symbol: artifact.symbol, problem }
     }
@@ -171,7 +173,7 @@ impl Bench {
 fn a_missing_wait_or_barrier_is_found() {
     let keys = [(1, 8), (8, 8), (2, 101)].map(|(ranks, tokens)| MlaCombine { ranks, tokens });
     for key in keys {
-        let bench = Bench::new(key);
+        let bench = Bench::new(key, Target::GFX950);
         let intact = Options { record: true, ..Options::default() };
         let (stats, right) = bench.run(&bench.object, &intact).unwrap();
         assert!(right);
@@ -214,6 +216,70 @@ fn a_missing_wait_or_barrier_is_found() {
         println!("{key:?}: {needed} of {} are needed, all found", all.len());
         if crate::golden::llvm_is_pinned() {
             crate::golden::pin_text(&format!("mutants.ranks_{}.tokens_{}", key.ranks, key.tokens), &listing);
+        }
+    }
+}
+
+/// Every `s_wait_alu` of gfx1201's code is taken out in turn. LLVM puts them where some path needs one; the snapshot lists which of them
+/// this run is found to need, by which rule, and its result is right without the others.
+#[test]
+fn a_missing_wait_for_the_vector_alu_is_found() {
+    let bench = Bench::new(MlaCombine { ranks: 8, tokens: 8 }, Target::GFX1201);
+    let kernel = bench.object.kernel(&bench.symbol).unwrap();
+    let waits: Vec<_> = bench.object.listing(kernel).filter(|(_, text)| text.starts_with("s_wait_alu")).collect();
+    let mut listing = String::new();
+    let mut found = 0;
+    for (pc, text) in &waits {
+        let mutant = without(&bench.object, *pc).unwrap();
+        let reason = match bench.run(&mutant, &Options::default()) {
+            Ok((_, right)) => {
+                assert!(right, "{text}");
+                "not needed on this path".to_owned()
+            }
+            Err(error) => {
+                assert!(matches!(error.kind, ErrorKind::NothingBetween { .. }), "{text}: {error}");
+                let site = error.site.as_ref().expect("a place");
+                assert!(site.line.is_some() && site.pc > *pc, "{error}");
+                found += 1;
+                let ErrorKind::NothingBetween { rule, register, .. } = &error.kind else { unreachable!() };
+                format!("{register}, rule `{rule}`")
+            }
+        };
+        writeln!(listing, "{text}: {reason}").unwrap();
+    }
+    println!("{found} of {} are found to be needed", waits.len());
+    assert!(2 * found > waits.len(), "{listing}");
+    if crate::golden::llvm_is_pinned() {
+        crate::golden::pin_text("mutants.wait_alu", &listing);
+    }
+}
+
+/// Results, findings and costs of whole kernels are the same on one thread and on several; nothing in them races.
+#[test]
+fn nothing_depends_on_the_number_of_threads() {
+    let kernels: [(&str, &[(&str, u32)]); 4] = [
+        ("mla_combine", &[("ranks", 4), ("tokens", 16)]),
+        ("mla_uv", &[("tokens", 16)]),
+        ("mla_combine_splits", &[("splits", 16), ("tokens", 8), ("q", 4)]),
+        ("gemm_mx", &[("m", 256), ("n", 256), ("k", 128)]),
+    ];
+    for target in gcn::targets() {
+        for (name, key) in kernels {
+            let settings: Vec<_> = key.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())).collect();
+            let build = Entry::find(name).unwrap().build(&settings).unwrap();
+            let runs = [1, 2, 4].map(|threads| {
+                let device = Arc::new(Gcn::counting(target, Some(3)).with_threads(Some(threads)));
+                let Engine { jit, .. } = Engine::open(&format!("gcn:{target}"), Some(3)).unwrap();
+                let engine = Engine { device: Arc::<Gcn>::clone(&device), jit };
+                let report = build.run(&engine, 3).unwrap();
+                assert!(report.ok && report.findings.is_empty(), "{name} on {target}: {report:?}");
+                let costs = device.costs().unwrap();
+                assert!(costs.workgroups > 1, "{name}");
+                let checks: Vec<_> = report.checks.iter().map(|c| c.max_abs_error.to_bits()).collect();
+                let costs: Vec<_> = costs.instructions.iter().map(|i| (i.pc, i.cost)).collect();
+                (checks, costs)
+            });
+            assert!(runs.iter().all(|run| *run == runs[0]), "{name} on {target}");
         }
     }
 }

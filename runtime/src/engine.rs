@@ -69,7 +69,7 @@ fn open(name: &str, options: CpuOptions, cache: Option<&Arc<DiskCache>>) -> Resu
         "cpu" => Ok(Opened::Interprets(Arc::new(Cpu::new(target, options)))),
         #[cfg(feature = "jit")]
         "gcn" if chip.is_some() && crate::gcn::targets().any(|t| t == target) => {
-            Ok(Opened::Executes(Arc::new(Gcn::new(target, options.seed))))
+            Ok(Opened::Executes(Arc::new(Gcn::new(target, options.seed).with_threads(options.threads))))
         }
         _ => Err(unknown()),
     }
@@ -103,7 +103,7 @@ impl Engine {
     }
 
     /// As [`Engine::open`]; where the device interprets, it does so by `options`; where it runs machine code, `llvm` makes it and
-    /// `cache` keeps it, as well as what a GPU's driver makes of it, and of the options only the seed counts.
+    /// `cache` keeps it, as well as what a GPU's driver makes of it, and of the options only the seed and, on `gcn`, the threads count.
     ///
     /// # Errors
     /// As [`Engine::open`].

@@ -94,6 +94,13 @@ impl Gcn {
         device
     }
 
+    /// The same on so many host threads, where a launch's workgroups can run beside each other; `None` for all that there are.
+    #[must_use]
+    pub fn with_threads(mut self, threads: Option<usize>) -> Self {
+        self.options.threads = threads;
+        self
+    }
+
     /// What the last launch cost, if it was counted and came to its end.
     pub fn costs(&self) -> Option<Costs> {
         self.costs.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -113,14 +120,18 @@ impl Gcn {
                 .collect(),
         });
         *self.costs.lock().unwrap_or_else(PoisonError::into_inner) = costs;
-        let finding = |pc: &u64| {
-            let place = object.line(*pc).and_then(|(_, op)| author(compiled.kernel(), op));
-            let place = place.map_or(String::new(), |l| format!("{l}: "));
+        let place = |line: Option<u32>| {
+            let place = line.and_then(|op| author(compiled.kernel(), op));
+            place.map_or(String::new(), |l| format!("{l}: "))
+        };
+        let cut = |pc: &u64| {
+            let place = place(object.line(*pc).map(|(_, op)| op));
             format!(
                 "{place}a buffer access of several words ends past the buffer's end (pc {pc:#x}): chips differ in what it does"
             )
         };
-        LaunchReport { time, findings: stats.cut.iter().map(finding).collect() }
+        let race = |race: &gcn::MemoryRace| race.describe(|site| place(site.line.as_ref().map(|(_, op)| *op)));
+        LaunchReport { time, findings: stats.cut.iter().map(cut).chain(stats.races.iter().map(race)).collect() }
     }
 
     /// The code that was compiled for this device.

@@ -165,6 +165,18 @@ pub enum ErrorKind {
         /// Where the earlier one is.
         first: u64,
     },
+    /// Two instructions have nothing of what they need between them.
+    #[error("{register}: {need} is needed after pc {first:#x} (rule `{rule}` of the hazard table)")]
+    NothingBetween {
+        /// Name in [`crate::gcn::hazard::RULES`].
+        rule: &'static str,
+        /// Register that both touch.
+        register: String,
+        /// What is needed.
+        need: String,
+        /// Where the earlier one is.
+        first: u64,
+    },
     /// LDS bytes written to by a buffer load were touched before its wait.
     #[error("LDS byte {address} is touched before the load into LDS was waited for with vmcnt")]
     LdsBeforeWait {

@@ -1,21 +1,27 @@
-//! Wait states: distances between two instructions of a wave that CDNA leaves to software, because its hardware does not hold
-//! back an instruction whose operand is not there yet.
+//! What two instructions of a wave need between them, because hardware does not hold back the second one until the result of the
+//! first is there.
 //!
-//! One table, [`RULES`], says which pairs there are and how far apart they must be; `History` watches a wave. A wait state is
-//! one instruction issued by the wave, `s_nop n` is n + 1 of them. Sources: AMD's ISA guides for CDNA 3 and 4, "manually inserted
-//! wait states"; where these say less, what LLVM 22 inserts, measured instruction by instruction.
+//! One table, [`RULES`], says which pairs there are and what they need; `History` watches a wave. On CDNA they need wait states. A
+//! wait state is one instruction issued by the wave, `s_nop n` is n + 1 of them. Sources: AMD's ISA guides for CDNA 3 and 4, "manually
+//! inserted wait states"; where these say less, what LLVM 22 inserts, measured instruction by instruction.
 //!
-//! RDNA 4 interlocks all of these; what it leaves to `s_wait_alu` is not checked.
+//! RDNA 4 interlocks all of these and has others, of which `gfx12` tells.
+
+mod gfx12;
 
 use crate::gcn::decode::{EXEC, Inst, Kind, M0, Sel, VCC};
 use crate::gcn::error::{ErrorKind, Fault};
 use crate::gcn::isa::Op;
-use crate::gcn::isa::control::Control;
+use crate::gcn::isa::control::{Branch, Control};
 use crate::gcn::isa::transfer;
 use crate::gcn::isa::vop::Special;
 use crate::gcn::state::scalar_name;
 
-/// How many wait states a rule asks for.
+pub(crate) use gfx12::History as Gfx12History;
+
+use gfx12::AluWait;
+
+/// What a rule asks for, mostly wait states.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum States {
     /// So many.
@@ -29,6 +35,10 @@ pub enum States {
     },
     /// So many passes fewer than it has; nothing after products of f32.
     PassesLess(u32),
+    /// An `s_wait_alu` that waits for this counter, or an access of scalar memory or of a buffer. On gfx1201.
+    Alu(&'static str),
+    /// One instruction of the vector ALU. On gfx1201.
+    Vector,
 }
 
 /// One pair of instructions that must be apart.
@@ -40,7 +50,7 @@ pub struct Rule {
     pub first: &'static str,
     /// The later one.
     pub then: &'static str,
-    /// Wait states between them.
+    /// What is needed between them.
     pub states: States,
 }
 
@@ -78,6 +88,11 @@ rules! {
     MatrixAddend "mfma-addend-overwrite": "MFMA reads a VGPR as C" then "VALU, memory or LDS writes it", States::PassesLess(1);
     MatrixMatrixAb "mfma-mfma-ab": "MFMA writes a VGPR" then "MFMA reads it as A, B or a scale", States::Passes { f32: 2, other: 3 };
     MatrixMatrixC "mfma-mfma-c": "MFMA writes VGPRs" then "MFMA reads a part of them as C (all of them: none; not after f32 before other products)", States::Passes { f32: 0, other: 1 };
+    SaluSgprRead "salu-sgpr-read": "SALU writes an SGPR or VCC, of which, or of whose pair, VALU has read one before" then "VALU or SALU reads it", States::Alu("sa_sdst");
+    ValuSgprRead "valu-sgpr-read": "VALU writes an SGPR, of which, or of whose pair, VALU has read one before" then "VALU reads it, unless SALU has read what VALU wrote", States::Alu("va_sdst");
+    ValuVccRead "valu-vcc-read": "VALU writes VCC, which VALU has read before" then "VALU reads it, unless SALU has read it", States::Alu("va_vcc");
+    WmmaAb "wmma-ab": "WMMA writes a VGPR" then "WMMA reads it as A or B", States::Vector;
+    CmpxPermlane "cmpx-permlane": "v_cmpx writes EXEC" then "v_permlane16 or v_permlanex16 (v_nop does not count)", States::Vector;
 }
 
 impl Id {
@@ -204,6 +219,16 @@ pub(crate) struct Facts {
     mode: bool,
     sets_mode: bool,
     wide_store: bool,
+    /// Reads VCC and does not say so.
+    reads_vcc: bool,
+    /// `v_permlane16` or `v_permlanex16`.
+    permlane16: bool,
+    /// `v_nop`.
+    nop: bool,
+    /// Buffer memory.
+    buffer: bool,
+    /// `s_wait_alu`.
+    alu_wait: Option<AluWait>,
 }
 
 const TRANSCENDENTAL: [&str; 7] = ["v_exp_", "v_log_", "v_rcp_", "v_rsq_", "v_sqrt_", "v_sin_", "v_cos_"];
@@ -223,9 +248,24 @@ impl Facts {
                 if let Some(n) = inst.text.strip_prefix("s_nop ").and_then(|n| n.parse::<u32>().ok()) {
                     f.states = n.min(15) + 1;
                 }
-                results = usize::from(matches!(control, Control::GetReg | Control::GetPc | Control::SwapPc));
+                f.reads_vcc = matches!(control, Control::Branch(Branch::VccZero(_)));
+                f.alu_wait = match inst.text.split_once(' ') {
+                    Some(("s_wait_alu", operands)) => Some(AluWait::of(operands)),
+                    None if inst.text == "s_wait_idle" => Some(AluWait::ALL),
+                    _ => None,
+                };
+                let writes = [Control::GetReg, Control::GetPc, Control::SwapPc, Control::Call];
+                results = usize::from(writes.contains(&control));
             }
-            Op::Sop(_) => (f.class, results) = (Class::Salu, usize::from(!inst.text.starts_with("s_cmp"))),
+            Op::Sop(_) => {
+                let is = |prefixes: &[&str]| prefixes.iter().any(|prefix| inst.text.starts_with(prefix));
+                (f.class, results) = (Class::Salu, usize::from(!is(&["s_cmp", "s_bitcmp"])));
+                both = is(&["s_addk", "s_mulk", "s_bitset"]);
+                if is(&["v_s_"]) {
+                    // Scalars by name only.
+                    (f.class, f.transcendental) = (Class::Valu, true);
+                }
+            }
             Op::Smem(_) => (f.class, results) = (Class::Smem, 1),
             Op::Vop(row) => {
                 f.class = Class::Valu;
@@ -245,6 +285,9 @@ impl Facts {
                 }
                 f.permlane_swap = matches!(special, Some(Special::PermlaneSwap(_)));
                 f.div_fmas = special == Some(Special::DivFmas);
+                f.reads_vcc = f.div_fmas;
+                f.permlane16 = matches!(special, Some(Special::Permlane16 { .. }));
+                f.nop = special == Some(Special::Nop);
             }
             Op::Vopc(compare) => {
                 f.class = Class::Valu;
@@ -260,6 +303,7 @@ impl Facts {
             Op::Ds(row) => (f.class, results) = (Class::Lds, row.results()),
             Op::Mubuf(row) | Op::Flat(_, row) => {
                 f.class = Class::Vmem;
+                f.buffer = matches!(inst.op, Op::Mubuf(_));
                 f.to_lds = inst.mods.lds || matches!(row.kind, transfer::Kind::LoadLds { .. });
                 let data = match row.kind {
                     transfer::Kind::Store { bytes, .. } if bytes > 8 => {
@@ -298,6 +342,18 @@ impl Facts {
             f.writes_exec = true;
         }
         f
+    }
+
+    /// What a matrix product reads beside C.
+    fn factors(&self) -> Ranges {
+        // C is the third source; the scales stand behind it.
+        let Some(c) = self.third else { return self.reads };
+        let mut factors = Ranges::default();
+        for range in self.reads.iter().filter(|range| *range != c) {
+            factors.items[usize::from(factors.n)] = range;
+            factors.n += 1;
+        }
+        factors
     }
 
     /// Whether it takes the slow unit of the vector ALU.
@@ -378,23 +434,14 @@ fn rules(first: &Facts, then: &Facts, gfx950: bool, mut found: impl FnMut(Id, St
         }
         Class::Matrix { f32, .. } => {
             let Class::Matrix { f32: then_f32, .. } = then.class else { return };
-            let mut factors = then.reads;
-            // C is the third source; the scales stand behind it.
             if let Some(c) = then.third {
-                factors = Ranges::default();
-                for range in then.reads.iter() {
-                    if range != c {
-                        factors.items[usize::from(factors.n)] = range;
-                        factors.n += 1;
-                    }
-                }
                 let whole = first.writes.iter().any(|w| w == c);
                 if !whole && (!f32 || then_f32) {
                     let common = first.writes.iter().find_map(|w| w.common(c)).map(|register| c.name(register));
                     add(Id::MatrixMatrixC, common);
                 }
             }
-            add(Id::MatrixMatrixAb, first.writes.common(&factors, is_vector));
+            add(Id::MatrixMatrixAb, first.writes.common(&then.factors(), is_vector));
         }
         Class::Valu if matrix => {
             if first.writes_exec {
@@ -474,6 +521,8 @@ fn needed(id: Id, first: &Facts, gfx950: bool) -> u32 {
         States::Passes { other, .. } => passes + other + u32::from(gfx950),
         States::PassesLess(_) if is_f32 => 0,
         States::PassesLess(n) => passes - n,
+        // Not on CDNA.
+        States::Alu(_) | States::Vector => 0,
     }
 }
 

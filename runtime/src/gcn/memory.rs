@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::gcn::apart::Log;
 use crate::gcn::error::{ErrorKind, GcnError};
 use crate::visibility::{Behind, Late, Reach};
 
@@ -213,6 +214,14 @@ impl Memory {
         Ok(self.look("load", address, bytes, |_, undefined| undefined.iter().filter(|u| **u != 0).count())?)
     }
 
+    /// Stores what a launch left, undefined bits and all. The range was checked when the kernel stored there.
+    pub(super) fn put(&mut self, address: u64, bytes: &[u8], undefined: &[u8]) {
+        let _ = self.change("store", address, bytes.len(), |to, bits| {
+            to.copy_from_slice(bytes);
+            bits.copy_from_slice(undefined);
+        });
+    }
+
     /// Start of the allocation that holds a range, and where the range begins in it.
     fn containing(&self, address: u64, bytes: usize) -> Option<(u64, usize)> {
         let (start, a) = self.allocations.range(..=address).next_back()?;
@@ -234,7 +243,7 @@ impl Memory {
     }
 
     /// What `f` makes of a range's bytes and their undefined bits.
-    fn look<T>(
+    pub(super) fn look<T>(
         &self,
         what: &'static str,
         address: u64,
@@ -270,9 +279,17 @@ impl Memory {
     }
 }
 
+/// How a wave sees global memory.
+enum View<'m> {
+    /// As it is.
+    Whole(&'m mut Memory),
+    /// As the launch found it, under what the wave's workgroup has stored.
+    Apart(&'m Memory, &'m mut Log),
+}
+
 /// What a kernel can address: global memory, its arguments and its own code object. One wave's view.
 pub(crate) struct Space<'m> {
-    memory: &'m mut Memory,
+    view: View<'m>,
     kernarg: &'m [u8],
     image: &'m [u8],
     /// The wave's number in its workgroup.
@@ -287,7 +304,16 @@ pub(crate) struct Space<'m> {
 
 impl<'m> Space<'m> {
     pub(crate) fn new(memory: &'m mut Memory, kernarg: &'m [u8], image: &'m [u8]) -> Self {
-        Self { memory, kernarg, image, wave: 0, late: None, version: 0, cut: BTreeSet::new() }
+        Self::of(View::Whole(memory), kernarg, image)
+    }
+
+    /// For a workgroup whose stores others do not see.
+    pub(crate) fn apart(memory: &'m Memory, log: &'m mut Log, kernarg: &'m [u8], image: &'m [u8]) -> Self {
+        Self::of(View::Apart(memory, log), kernarg, image)
+    }
+
+    fn of(view: View<'m>, kernarg: &'m [u8], image: &'m [u8]) -> Self {
+        Self { view, kernarg, image, wave: 0, late: None, version: 0, cut: BTreeSet::new() }
     }
 
     /// The same for wave number `wave`, whose workgroup's stores become visible late.
@@ -304,6 +330,33 @@ impl<'m> Space<'m> {
         self.late.is_some()
     }
 
+    /// Whether the last instruction did something of note.
+    pub(crate) fn noted(&self) -> bool {
+        !self.cut.is_empty() || matches!(&self.view, View::Apart(_, log) if log.hit())
+    }
+
+    /// Takes note that it was the instruction at `pc` of wave `wave`, if somebody asked.
+    pub(crate) fn note(&mut self, wave: u32, pc: u64) {
+        if let View::Apart(_, log) = &mut self.view {
+            log.note(wave, pc);
+        }
+    }
+
+    fn memory(&self) -> &Memory {
+        match &self.view {
+            View::Whole(memory) => memory,
+            View::Apart(memory, _) => memory,
+        }
+    }
+
+    /// Stores on their way, and the memory behind them.
+    fn late(&mut self) -> Option<(&mut Late<'m>, Global<'_>)> {
+        match (&mut self.view, &mut self.late) {
+            (View::Whole(memory), Some(late)) => Some((late, Global { memory, version: &mut self.version })),
+            _ => None,
+        }
+    }
+
     /// Lane `lane` stores, as its wave's store number `number`; how far the store goes by itself is `reach`.
     pub(crate) fn store_late(
         &mut self,
@@ -314,8 +367,8 @@ impl<'m> Space<'m> {
         reach: Option<Reach>,
     ) -> Result<(), ErrorKind> {
         writable(address, data.len())?;
-        if !data.is_empty() && self.memory.containing(address, data.len()).is_none() {
-            return Err(self.memory.outside("store", address, data.len()));
+        if !data.is_empty() && self.memory().containing(address, data.len()).is_none() {
+            return Err(self.memory().outside("store", address, data.len()));
         }
         if let Some(late) = &mut self.late {
             late.number(self.wave, number);
@@ -327,25 +380,25 @@ impl<'m> Space<'m> {
 
     /// The wave's stores up to number `number` are complete.
     pub(crate) fn waited(&mut self, number: u64) {
-        let mut behind = Global { memory: self.memory, version: &mut self.version };
-        if let Some(late) = &mut self.late {
-            late.wait_up_to(&mut behind, self.wave, number);
+        let wave = self.wave;
+        if let Some((late, mut behind)) = self.late() {
+            late.wait_up_to(&mut behind, wave, number);
         }
     }
 
     /// The wave writes earlier stores back as far as `reach`.
     pub(crate) fn write_back(&mut self, reach: Reach) {
-        let mut behind = Global { memory: self.memory, version: &mut self.version };
-        if let Some(late) = &mut self.late {
-            late.write_back(&mut behind, self.wave, reach);
+        let wave = self.wave;
+        if let Some((late, mut behind)) = self.late() {
+            late.write_back(&mut behind, wave, reach);
         }
     }
 
     /// The wave is through a time slice, or has let others run.
     pub(crate) fn chance(&mut self, yielded: bool) {
-        let mut behind = Global { memory: self.memory, version: &mut self.version };
-        if let Some(late) = &mut self.late {
-            late.chance(&mut behind, self.wave, yielded);
+        let wave = self.wave;
+        if let Some((late, mut behind)) = self.late() {
+            late.chance(&mut behind, wave, yielded);
         }
     }
 
@@ -361,7 +414,7 @@ impl<'m> Space<'m> {
 
     /// What `f` makes of bytes and their undefined bits (none where the second slice is empty).
     pub(crate) fn load<T>(
-        &self,
+        &mut self,
         address: u64,
         bytes: usize,
         f: impl FnOnce(&[u8], &[u8]) -> T,
@@ -378,14 +431,14 @@ impl<'m> Space<'m> {
         {
             return Ok(f(c, &[]));
         }
-        match &self.late {
-            Some(late) if late.covers(self.wave, address, bytes) => {
-                let (mut data, mut undefined) =
-                    self.memory.look("load", address, bytes, |v, u| (v.to_vec(), u.to_vec()))?;
+        match (&mut self.view, &self.late) {
+            (View::Apart(memory, log), _) => log.load(memory, address, bytes, f),
+            (View::Whole(memory), Some(late)) if late.covers(self.wave, address, bytes) => {
+                let (mut data, mut undefined) = memory.look("load", address, bytes, |v, u| (v.to_vec(), u.to_vec()))?;
                 late.overlay(self.wave, address, bytes, |i, byte| (data[i], undefined[i]) = (byte, 0));
                 Ok(f(&data, &undefined))
             }
-            _ => self.memory.look("load", address, bytes, f),
+            (View::Whole(memory), _) => memory.look("load", address, bytes, f),
         }
     }
 
@@ -398,18 +451,36 @@ impl<'m> Space<'m> {
         f: impl FnOnce(&mut [u8], &mut [u8]) -> T,
     ) -> Result<T, ErrorKind> {
         writable(address, bytes)?;
-        if let Some(late) = &mut self.late {
-            let mut behind = Global { memory: self.memory, version: &mut self.version };
-            late.settle(&mut behind, self.wave, address, bytes as u64);
+        let wave = self.wave;
+        if let Some((late, mut behind)) = self.late() {
+            late.settle(&mut behind, wave, address, bytes as u64);
         }
-        let (result, changes) = self.memory.change(what, address, bytes, |data, undefined| {
-            let before = data.to_vec();
-            let result = f(data, undefined);
-            (result, *data != before)
-        })?;
-        self.version += u64::from(changes);
+        let (result, changed) = match &mut self.view {
+            View::Whole(memory) => {
+                memory.change(what, address, bytes, |data, undefined| changes(data, |data| f(data, undefined)))?
+            }
+            View::Apart(memory, log) => log.store(memory, what, address, bytes, f)?,
+        };
+        self.version += u64::from(changed);
         Ok(result)
     }
+}
+
+/// What `f` gives, and whether it changes `data`.
+pub(super) fn changes<T>(data: &mut [u8], f: impl FnOnce(&mut [u8]) -> T) -> (T, bool) {
+    let (mut few, mut many) = ([0; 16], vec![]);
+    let before: &[u8] = match few.get_mut(..data.len()) {
+        Some(few) => {
+            few.copy_from_slice(data);
+            few
+        }
+        None => {
+            many.extend_from_slice(data);
+            &many
+        }
+    };
+    let result = f(data);
+    (result, data != before)
 }
 
 fn writable(address: u64, bytes: usize) -> Result<(), ErrorKind> {

@@ -7,8 +7,8 @@
 //!
 //! `v_exp_f32`, `v_rcp_f32` and their like, approximations in hardware, give correctly rounded results here.
 //!
-//! Wait states that CDNA leaves to software ([`hazard`]) are checked as well. What it does not model: time, caches, and what RDNA 4
-//! leaves to `s_wait_alu`.
+//! What hardware leaves to software between two instructions ([`hazard`]) is checked as well. `docs/src/gcn.md` says what is not modelled:
+//! time and caches above all.
 //!
 //! | file | what |
 //! |---|---|
@@ -16,14 +16,16 @@
 //! | `decode` | disassembly text → [`decode::Inst`] |
 //! | `isa/` | semantics, one file an encoding family |
 //! | `state`, `wait`, `lds`, `memory` | registers, wait counters, LDS, memory, each with its shadow |
-//! | `hazard` | wait states between instructions |
-//! | `run`, `together` | launches and scheduling, alone and in groups |
+//! | `hazard/` | what two instructions need between them |
+//! | `run`, `together` | launches; workgroups that take turns, of one launch or a group of them |
+//! | `apart/` | workgroups that run beside each other, and their races |
 //! | `profile` | what instructions cost |
 //! | `trace`, `mutate` | what a run waited for; objects with one wait or barrier taken out |
 
 // Lanes index several arrays at once.
 #![allow(clippy::needless_range_loop)]
 
+mod apart;
 pub mod decode;
 mod error;
 pub mod hazard;
@@ -41,6 +43,7 @@ mod together;
 pub mod trace;
 mod wait;
 
+pub use apart::{MemoryAccess, MemoryRace};
 pub use error::{Counter, ErrorKind, GcnError, Race, Result, Sink, Site};
 pub use memory::{Memory, Shared};
 pub use object::{Argument, CodeObject, Kernel, KernelMetadata};

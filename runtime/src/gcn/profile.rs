@@ -184,6 +184,11 @@ impl Profile {
         Self { assumptions: Assumptions::of(object.isa.chip), costs: vec![Cost::default(); object.words()] }
     }
 
+    /// Adds what other workgroups of the launch cost.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.costs.iter_mut().zip(&other.costs).for_each(|(cost, other)| cost.add(other));
+    }
+
     /// Counts one execution, whose lanes were `exec`.
     pub(crate) fn count(&mut self, word: usize, inst: &Inst, wave: &mut Wave, exec: u64) {
         let a = self.assumptions;

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 
 use lathe_dsl::target::Generation;
 
+use crate::choices::Choices;
+use crate::gcn::apart::{self, MemoryRace};
 use crate::gcn::decode::{Inst, TTMP0};
 use crate::gcn::error::{ErrorKind, Fault, GcnError, Result, Site};
 use crate::gcn::isa::chip::Family;
@@ -17,7 +19,7 @@ use crate::gcn::together::{self, Launch, Rank};
 use crate::gcn::trace::Trace;
 
 /// Bytes of scratch of all workgroups that run at a time.
-const MAX_SCRATCH: u64 = 1 << 28;
+pub(super) const MAX_SCRATCH: u64 = 1 << 28;
 
 /// First instructions that firmware skips when it preloads kernel arguments itself.
 const PRELOAD_PROLOGUE: u64 = 256;
@@ -25,11 +27,11 @@ const PRELOAD_PROLOGUE: u64 = 256;
 /// How to run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// Chooses the order in which workgroups and waves run; 0 is the natural order.
+    /// Chooses the order in which workgroups that take turns, and waves, run; 0 is the natural order.
     pub seed: u64,
     /// Instructions (one a wave) after which the run is given up.
     pub max_steps: u64,
-    /// Workgroups in flight at a time, at least 1; more while all of those wait.
+    /// Workgroups in flight at a time, if they take turns, at least 1; more while all of those wait.
     pub resident: usize,
     /// Instructions a wave runs before another one gets its turn, at least 1; with a seed, at most so many.
     pub quantum: u64,
@@ -37,11 +39,14 @@ pub struct Options {
     pub record: bool,
     /// Count what instructions cost.
     pub profile: bool,
+    /// Host threads of a launch whose workgroups tell each other nothing; `None` for as many as the host has. Nothing else depends
+    /// on it.
+    pub threads: Option<usize>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { seed: 0, max_steps: 1 << 32, resident: 8, quantum: 10_000, record: false, profile: false }
+        Self { seed: 0, max_steps: 1 << 32, resident: 8, quantum: 10_000, record: false, profile: false, threads: None }
     }
 }
 
@@ -61,6 +66,24 @@ pub struct Stats {
     pub cut: BTreeSet<u64>,
     /// If asked for by [`Options::profile`].
     pub profile: Option<Profile>,
+    /// Workgroups that touch the same byte of global memory in a launch whose workgroups tell each other nothing; those of the
+    /// lowest workgroups, each pair of instructions once.
+    pub races: Vec<MemoryRace>,
+}
+
+impl Stats {
+    /// Adds what other workgroups of the launch did.
+    pub(super) fn add(&mut self, other: Self) {
+        self.instructions += other.instructions;
+        self.workgroups += other.workgroups;
+        self.barriers += other.barriers;
+        self.traces.extend(other.traces);
+        self.cut.extend(other.cut);
+        self.races.extend(other.races);
+        if let (Some(profile), Some(other)) = (&mut self.profile, &other.profile) {
+            profile.add(other);
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -98,6 +121,32 @@ impl Group {
         ready.peek().is_some() && ready.all(|w| w.0.probe.is_stuck(version))
     }
 
+    /// Waves that can do something, while memory is at `version`.
+    pub(super) fn ready(&self, version: u64) -> Vec<usize> {
+        let ready = |w: &usize| self.waves[*w].1 == Status::Ready && !self.waves[*w].0.probe.is_stuck(version);
+        (0..self.waves.len()).filter(ready).collect()
+    }
+
+    /// Whose turn it is among `ready`, of which there is one: at random, or the next one's.
+    pub(super) fn next(&mut self, ready: &[usize], choices: &mut Option<Choices>) -> usize {
+        let last = ready.iter().position(|w| self.last == usize::MAX || *w > self.last).unwrap_or(0);
+        self.last = ready[pick(choices, ready.len(), last.wrapping_sub(1))];
+        self.last
+    }
+
+    /// Notes the state of wave `w`, which lets others run while memory is at `version`.
+    pub(super) fn look(&mut self, w: usize, version: u64) {
+        let wave = &mut self.waves[w].0;
+        let mut probe = wave.probe;
+        probe.visit(version, || wave.state());
+        wave.probe = probe;
+    }
+
+    /// Whether all waves have ended.
+    pub(super) fn is_done(&self) -> bool {
+        self.waves.iter().all(|w| w.1 == Status::Done)
+    }
+
     /// Everyone who is still running has arrived.
     pub(super) fn pass_barrier(&mut self) {
         let Self { lds, waves, .. } = self;
@@ -107,6 +156,17 @@ impl Group {
             *status = Status::Ready;
         }
     }
+}
+
+/// One of `n`: at random, or the one after `last` in turn, so that one that waits for another cannot starve it.
+pub(super) fn pick(choices: &mut Option<Choices>, n: usize, last: usize) -> usize {
+    choices.as_mut().map_or(last.wrapping_add(1) % n.max(1), |c| c.below(n))
+}
+
+/// Workgroup number `n` of a grid, along each axis.
+pub(super) fn place(n: u64, grid: [u32; 3]) -> [u32; 3] {
+    let (x, y) = (u64::from(grid[0]), u64::from(grid[1]));
+    [(n % x) as u32, (n / x % y) as u32, (n / (x * y)) as u32]
 }
 
 /// Kernel arguments as the kernel sees them: the caller's bytes, hidden arguments filled in.
@@ -147,6 +207,11 @@ pub(super) fn arguments(kernel: &Kernel, grid: [u32; 3], block: [u32; 3], given:
     Ok(bytes)
 }
 
+/// Bytes of scratch of a workgroup.
+pub(super) fn scratch(object: &CodeObject, kernel: &Kernel, threads: u32) -> u64 {
+    u64::from(kernel.descriptor.scratch) * u64::from(threads.next_multiple_of(object.target.chip().wave))
+}
+
 pub(super) fn check(
     object: &CodeObject,
     kernel: &Kernel,
@@ -168,8 +233,7 @@ pub(super) fn check(
         return refuse(format!("grid {grid:?}: axis {axis} must be 1 to {}", chip.max_grid[axis]));
     }
     let groups = grid.iter().fold(1, |n: u64, g| n * u64::from(*g)).min(options.resident.max(1) as u64);
-    let scratch = u64::from(kernel.descriptor.scratch) * u64::from(threads.next_multiple_of(chip.wave));
-    let scratch = scratch.saturating_mul(groups);
+    let scratch = scratch(object, kernel, threads).saturating_mul(groups);
     if scratch > MAX_SCRATCH {
         return refuse(format!("{scratch} bytes of scratch at a time, device gcn has {MAX_SCRATCH}"));
     }
@@ -188,8 +252,14 @@ pub(super) fn check(
 ///
 /// `grid` counts workgroups, `block` threads of a workgroup; `kernarg` is the argument block without hidden arguments.
 ///
+/// Where the code has nothing by which workgroups could tell each other something (atomic or coherent accesses, `s_sleep`), they run
+/// on all host threads, each on the memory that the launch began with; what they stored is put together at the end, in order.
+/// Results and errors are the same for any number of threads. Otherwise, and to [record](Options::record), workgroups take turns on
+/// one memory.
+///
 /// # Errors
-/// [`ErrorKind::NoKernel`], [`ErrorKind::Launch`] before anything runs; any other kind with its [`Site`].
+/// [`ErrorKind::NoKernel`], [`ErrorKind::Launch`] before anything runs; any other kind with its [`Site`]. Of workgroups that run
+/// apart it is the error of the lowest one that has one, and memory holds what it and those before it stored.
 pub fn launch(
     object: &CodeObject,
     kernel: &str,
@@ -199,8 +269,11 @@ pub fn launch(
     memory: &mut Memory,
     options: &Options,
 ) -> Result<Stats> {
-    let launches = vec![Launch { object, kernel, grid, block, kernarg }];
-    let ranks = [Rank { memory: 0, launches }];
+    let launch = Launch { object, kernel, grid, block, kernarg };
+    if !options.record && !together::talks(object) {
+        return apart::run(&launch, memory, options);
+    }
+    let ranks = [Rank { memory: 0, launches: vec![launch] }];
     let stats = together::run(&ranks, &mut [memory], options, false).map_err(|(_, error)| error)?;
     Ok(stats.into_iter().flatten().next().unwrap_or_default())
 }
@@ -228,8 +301,9 @@ pub(super) fn slice(
                 Ok(inst) => {
                     let exec = wave.exec();
                     near(wave, inst, pc).and_then(|()| isa::exec(&mut Context { wave, lds, space }, inst)).map(|flow| {
-                        if !space.cut.is_empty() {
+                        if space.noted() {
                             stats.cut.append(&mut space.cut);
+                            space.note(w as u32, pc);
                         }
                         if let Some(profile) = &mut stats.profile {
                             profile.count(object.word(pc), inst, wave, exec);
@@ -261,12 +335,15 @@ pub(super) fn slice(
 
 /// Checks that an instruction keeps its distance from those before it.
 fn near(wave: &mut Wave, inst: &Inst, pc: u64) -> Result<(), Fault> {
-    // With a register index in force the operands are not those of the text.
-    if wave.chip.family != Family::Gfx9 || wave.indexed {
-        return Ok(());
+    match wave.chip.family {
+        // With a register index in force the operands are not those of the text.
+        Family::Gfx9 if wave.indexed => Ok(()),
+        Family::Gfx9 => wave.history.step(&inst.facts, pc, wave.chip.generation == Generation::Cdna4),
+        Family::Gfx12 => {
+            let second = inst.second.as_ref().map(|second| &second.facts);
+            wave.gfx12_history.step(&inst.facts, second, pc)
+        }
     }
-    let gfx950 = wave.chip.generation == Generation::Cdna4;
-    wave.history.step(&inst.facts, pc, gfx950)
 }
 
 pub(super) fn locate(object: &CodeObject, fault: Fault, pc: u64, workgroup: [u32; 3], wave: &Wave) -> GcnError {

@@ -9,7 +9,7 @@ use rustc_hash::FxHasher;
 
 use crate::gcn::decode::{Arg, EXEC, Kind, M0, NULL, Special, TTMP0, VCC};
 use crate::gcn::error::{ErrorKind, Fault, Sink};
-use crate::gcn::hazard::History;
+use crate::gcn::hazard::{Gfx12History, History};
 use crate::gcn::isa::chip::Chip;
 use crate::gcn::profile::Touched;
 use crate::gcn::trace::{OpId, Trace};
@@ -159,6 +159,7 @@ pub(crate) struct Wave {
     /// Whether it goes round for ever.
     pub(crate) probe: Probe,
     pub(crate) history: History,
+    pub(crate) gfx12_history: Gfx12History,
     /// What the current instruction touches, if somebody asks.
     pub(crate) touched: Option<Box<Touched>>,
     sgpr: [u32; 128],
@@ -238,6 +239,7 @@ impl Wave {
             last_load: None,
             probe: Probe::default(),
             history: History::default(),
+            gfx12_history: Gfx12History::default(),
             touched: None,
             sgpr,
             sgpr_u,

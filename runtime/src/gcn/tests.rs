@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::*;
 
+mod apart;
 mod hazards;
 mod kernels;
 

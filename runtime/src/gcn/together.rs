@@ -8,7 +8,7 @@ use crate::gcn::error::{ErrorKind, Fault, GcnError, Result};
 use crate::gcn::memory::{Global, Memory, Space};
 use crate::gcn::object::{CodeObject, Kernel};
 use crate::gcn::profile::Profile;
-use crate::gcn::run::{Group, Options, Stats, Status, Stop, arguments, check, locate, slice, start};
+use crate::gcn::run::{Group, Options, Stats, Status, Stop, arguments, check, locate, pick, place, slice, start};
 use crate::interp::Member;
 use crate::visibility::{Late, OfBlock, Stores};
 
@@ -19,7 +19,7 @@ const WINDOW: usize = 64;
 const IDLE_TURNS: usize = 8;
 
 /// Turns without a change from one look at a wave's state to the next.
-const LOOKS: usize = 32;
+pub(super) const LOOKS: usize = 32;
 
 /// A launch of a group.
 #[derive(Clone, Copy)]
@@ -174,14 +174,9 @@ impl<'a> Party<'a> {
 
 /// Whether a launch's workgroups can tell each other something: the code has accesses that reach past a compute unit's cache, or
 /// a loop that waits.
-fn talks(object: &CodeObject) -> bool {
+pub(super) fn talks(object: &CodeObject) -> bool {
     const SIGNS: [&str; 6] = [" sc0", " sc1", "scope:SCOPE_DEV", "scope:SCOPE_SYS", "atomic", "s_sleep"];
     object.all().any(|(_, _, text)| SIGNS.iter().any(|sign| text.contains(sign)))
-}
-
-/// One of `n`: at random, or the one after `last` in turn, so that one that waits for another cannot starve it.
-fn pick(choices: &mut Option<Choices>, n: usize, last: usize) -> usize {
-    choices.as_mut().map_or(last.wrapping_add(1) % n.max(1), |c| c.below(n))
 }
 
 impl Machine<'_, '_> {
@@ -223,8 +218,7 @@ impl Machine<'_, '_> {
         party.window.extend(party.unseen.by_ref().take(WINDOW - party.window.len()));
         let chosen = pick(&mut self.choices, party.window.len(), usize::MAX);
         let Some(n) = party.window.remove(chosen) else { return Ok(false) };
-        let (x, y) = (u64::from(party.launch.grid[0]), u64::from(party.launch.grid[1]));
-        let id = [(n % x) as u32, (n / x % y) as u32, (n / (x * y)) as u32];
+        let id = place(n, party.launch.grid);
         let Launch { object, block, .. } = party.launch;
         let group = start(object, party.kernel, id, block, party.threads, &party.arguments, self.options);
         let group = group.map_err(|error| (party.rank, error))?;
@@ -242,11 +236,9 @@ impl Machine<'_, '_> {
         let Self { parties, memories, options, choices, late, active, version, steps, .. } = self;
         let Active { party, group, late: block, turns, idle } = &mut active[at];
         let party = &mut parties[*party];
-        let ready: Vec<_> = (0..group.waves.len())
-            .filter(|w| group.waves[*w].1 == Status::Ready && !group.waves[*w].0.probe.is_stuck(*version))
-            .collect();
+        let ready = group.ready(*version);
         if ready.is_empty() {
-            if group.waves.iter().all(|w| w.1 == Status::Done) {
+            if group.is_done() {
                 self.end(at);
             } else {
                 group.pass_barrier();
@@ -255,9 +247,7 @@ impl Machine<'_, '_> {
             }
             return Ok(());
         }
-        let last = ready.iter().position(|w| group.last == usize::MAX || *w > group.last).unwrap_or(0);
-        let w = ready[pick(choices, ready.len(), last.wrapping_sub(1))];
-        group.last = w;
+        let w = group.next(&ready, choices);
         let Launch { object, .. } = party.launch;
         // Under a seed mostly short turns: what goes wrong between two instructions shows.
         let longest = options.quantum.max(1);
@@ -285,9 +275,7 @@ impl Machine<'_, '_> {
         *idle += usize::from(stop == Stop::Yielded || quantum == longest);
         // Where it does not let others run by itself, looking now and then is enough.
         if stop == Stop::Yielded || stop == Stop::Through && turns.is_multiple_of(LOOKS) {
-            let mut probe = group.waves[w].0.probe;
-            probe.visit(*version, || group.waves[w].0.state());
-            group.waves[w].0.probe = probe;
+            group.look(w, *version);
         }
         Ok(())
     }

@@ -89,7 +89,7 @@ pub(crate) static GFX9: &[(&str, Control)] = &[
 
 /// What gfx12 alone has.
 pub(crate) static GFX12: &[(&str, Control)] = &[
-    // Of interest for speed only: hazards are interlocked, or not modelled.
+    // Of interest for speed, the second one also for what hardware leaves to software: see `hazard`.
     ("s_delay_alu", Hint),
     ("s_wait_alu", Hint),
     ("s_wait_idle", Hint),

@@ -160,7 +160,7 @@ fn read_clock(cx: &mut Context<'_, '_>, words: &mut [(u32, u32)]) {
     }
 }
 
-fn load(cx: &Context<'_, '_>, address: u64, bytes: u32) -> Result<(u32, u32), ErrorKind> {
+fn load(cx: &mut Context<'_, '_>, address: u64, bytes: u32) -> Result<(u32, u32), ErrorKind> {
     let join = |b: &[u8]| b.iter().rev().fold(0, |w, b| w << 8 | u32::from(*b));
     cx.space.load(address, bytes as usize, |v, u| (join(v), join(u)))
 }

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 
 use lathe_dsl::Target;
 
+mod gfx12;
+
 use super::*;
 use crate::gcn::decode;
 use crate::gcn::error::Fault;
-use crate::gcn::hazard::{History, RULES};
+use crate::gcn::hazard::{History, RULES, States};
 use crate::gcn::isa;
 
 /// Issues instructions, one a line or separated by `;`, to a fresh wave; tells the rule that one of them breaks.
@@ -178,7 +180,8 @@ fn one_wait_state_too_few_is_found_and_exactly_enough_is_accepted() {
         apart(Target::GFX950, rule, *need, first, then);
         tested.insert(*rule);
     }
-    assert_eq!(tested, RULES.iter().map(|r| r.name).collect(), "every rule has a case");
+    let of_cdna = RULES.iter().filter(|r| !matches!(r.states, States::Alu(_) | States::Vector));
+    assert_eq!(tested, of_cdna.map(|r| r.name).collect(), "every rule has a case");
 }
 
 #[test]
@@ -254,7 +257,6 @@ fn a_missing_nop_in_machine_code_has_its_place() {
 /// The documentation has every rule with its number.
 #[test]
 fn the_documentation_lists_the_rules() {
-    use crate::gcn::hazard::States;
     let text = include_str!("../../../../docs/src/gcn.md");
     for rule in RULES {
         let states = match rule.states {
@@ -262,6 +264,8 @@ fn the_documentation_lists_the_rules() {
             States::Passes { f32: 0, other } => format!("p + {other}, f32: p"),
             States::Passes { f32, other } => format!("p + {other}, f32: p + {f32}"),
             States::PassesLess(n) => format!("p − {n}, f32: 0"),
+            States::Alu(counter) => format!("`s_wait_alu depctr_{counter}(0)`"),
+            States::Vector => "another instruction of the vector ALU".to_owned(),
         };
         let row = format!("| `{}` | {} | {} | {states} |", rule.name, rule.first, rule.then);
         assert!(text.contains(&row), "docs/src/gcn.md lacks the row\n{row}");
