@@ -18,12 +18,14 @@
 //! | `state`, `wait`, `lds`, `memory` | registers, wait counters, LDS, memory, each with its shadow |
 //! | `hazard` | wait states between instructions |
 //! | `run`, `together` | launches and scheduling, alone and in groups |
+//! | `coherence` | whether what workgroups tell each other gets past the caches |
 //! | `profile` | what instructions cost |
 //! | `trace`, `mutate` | what a run waited for; objects with one wait or barrier taken out |
 
 // Lanes index several arrays at once.
 #![allow(clippy::needless_range_loop)]
 
+mod coherence;
 pub mod decode;
 mod error;
 pub mod hazard;
