@@ -11,7 +11,7 @@ use lathe_kernels::mla::reference::combine;
 use lathe_kernels::registry::Entry;
 use lathe_runtime::Engine;
 use lathe_runtime::device::Gcn;
-use lathe_runtime::gcn::mutate::{candidates, verdict, without};
+use lathe_runtime::gcn::mutate::{Needs, candidates, without};
 use lathe_runtime::gcn::{self, CodeObject, ErrorKind, GcnError, Memory, Options, Stats, is_implemented};
 
 use crate::{GOLDEN, compiled};
@@ -167,7 +167,7 @@ impl Bench {
 }
 
 /// Every `s_waitcnt` and `s_barrier` is replaced by `s_nop`, one at a time. Whether that must be noticed is decided by
-/// `verdict`, an analysis of what the intact run did that shares no code with the checks; the snapshot lists what it
+/// [`Needs`], an analysis of what the intact run did that shares no code with the checks; the snapshot lists what it
 /// says of each, so that one that is not needed stands there with the reason.
 #[test]
 fn a_missing_wait_or_barrier_is_found() {
@@ -177,12 +177,12 @@ fn a_missing_wait_or_barrier_is_found() {
         let intact = Options { record: true, ..Options::default() };
         let (stats, right) = bench.run(&bench.object, &intact).unwrap();
         assert!(right);
-        let all = candidates(&bench.object, &bench.symbol).unwrap();
+        let (needs, all) = (Needs::of(&stats.traces), candidates(&bench.object, &bench.symbol).unwrap());
         assert!(all.iter().any(|c| c.text.starts_with("s_barrier")) && all.len() > 3);
         let mut listing = String::new();
         let mut needed = 0;
         for candidate in &all {
-            let verdict = verdict(&stats.traces, candidate.pc);
+            let verdict = needs.verdict(candidate.pc);
             let mutant = without(&bench.object, candidate.pc).unwrap();
             // A race shows in every order of the waves: it is a missing order, not a bad one.
             let errors: Vec<_> = [0, 1, 2, 3]

@@ -274,7 +274,7 @@ pub struct Inst {
     pub args: Vec<Arg>,
     /// Modifiers.
     pub mods: Mods,
-    /// The load of LDS that a compare-and-store loop begins with.
+    /// The load that a compare-and-store loop begins with.
     pub begins_exchange: bool,
     /// What wait states and costs depend on.
     pub(crate) facts: Facts,

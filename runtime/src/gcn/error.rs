@@ -268,6 +268,34 @@ pub enum ErrorKind {
         /// Other waves that wait, in loops or at barriers.
         others: usize,
     },
+    /// A load from less far than where what it loads was stored.
+    #[error(
+        "the load from {address:#x} goes as far as {reach} only: what {by} has stored there (pc {stored:#x}) may not be what a cache holds"
+    )]
+    StaleLoad {
+        /// First byte of the load.
+        address: u64,
+        /// Who stored there.
+        by: String,
+        /// Address of that store.
+        stored: u64,
+        /// How far the load goes.
+        reach: &'static str,
+    },
+    /// What is loaded was stored less far than where it is loaded.
+    #[error(
+        "what {by} has stored at {address:#x} (pc {stored:#x}) goes as far as {reach} only: it may stay in a cache for as long as that launch runs"
+    )]
+    StoreHeldBack {
+        /// First byte of the load.
+        address: u64,
+        /// Who stored there.
+        by: String,
+        /// Address of that store.
+        stored: u64,
+        /// How far it went.
+        reach: &'static str,
+    },
     /// `s_trap` or another deliberate stop.
     #[error("trap: {0}")]
     Trap(String),

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::gcn::apart::Log;
+use crate::gcn::coherence::Coherence;
 use crate::gcn::error::{ErrorKind, GcnError};
 use crate::visibility::{Behind, Late, Reach};
 
@@ -296,6 +297,8 @@ pub(crate) struct Space<'m> {
     wave: u32,
     /// Stores on their way, where they become visible late.
     late: Option<Late<'m>>,
+    /// What workgroups told each other, where they can, and this workgroup's number there.
+    pub(crate) coherence: Option<(&'m mut Coherence, u32)>,
     /// Grows with every change that somebody may see.
     version: u64,
     /// Instructions whose access of several words the end of a buffer cut.
@@ -313,12 +316,17 @@ impl<'m> Space<'m> {
     }
 
     fn of(view: View<'m>, kernarg: &'m [u8], image: &'m [u8]) -> Self {
-        Self { view, kernarg, image, wave: 0, late: None, version: 0, cut: BTreeSet::new() }
+        Self { view, kernarg, image, wave: 0, late: None, coherence: None, version: 0, cut: BTreeSet::new() }
     }
 
     /// The same for wave number `wave`, whose workgroup's stores become visible late.
     pub(crate) fn with_late(self, wave: u32, late: Option<Late<'m>>) -> Self {
         Self { wave, late, ..self }
+    }
+
+    /// The same for workgroup number `block` of those that `coherence` knows.
+    pub(crate) fn with_coherence(self, coherence: Option<&'m mut Coherence>, block: u32) -> Self {
+        Self { coherence: coherence.map(|coherence| (coherence, block)), ..self }
     }
 
     /// Grows with every change that somebody may see.
@@ -391,6 +399,16 @@ impl<'m> Space<'m> {
         let wave = self.wave;
         if let Some((late, mut behind)) = self.late() {
             late.write_back(&mut behind, wave, reach);
+        }
+        if let Some((coherence, block)) = &mut self.coherence {
+            coherence.write_back(*block, reach);
+        }
+    }
+
+    /// The wave drops what caches hold of memory as far as `reach`.
+    pub(crate) fn invalidate(&mut self, reach: Reach) {
+        if let Some((coherence, block)) = &mut self.coherence {
+            coherence.invalidate(*block, reach);
         }
     }
 

@@ -18,6 +18,7 @@
 //! | `state`, `wait`, `lds`, `memory` | registers, wait counters, LDS, memory, each with its shadow |
 //! | `hazard/` | what two instructions need between them |
 //! | `run`, `together` | launches; workgroups that take turns, of one launch or a group of them |
+//! | `coherence` | whether what workgroups tell each other gets past the caches |
 //! | `apart/` | workgroups that run beside each other, and their races |
 //! | `profile` | what instructions cost |
 //! | `trace`, `mutate` | what a run waited for; objects with one wait or barrier taken out |
@@ -26,6 +27,7 @@
 #![allow(clippy::needless_range_loop)]
 
 mod apart;
+mod coherence;
 pub mod decode;
 mod error;
 pub mod hazard;

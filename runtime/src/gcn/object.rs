@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::gcn::decode::{self, Inst, Kind};
 use crate::gcn::error::{ErrorKind, GcnError, Result};
 use crate::gcn::isa::chip::Family;
-use crate::gcn::isa::{self, Isa, Op, ds};
+use crate::gcn::isa::{self, Isa, Op, ds, transfer};
 use crate::gcn::memory::code_address;
 use crate::gcn::state::{Mode, Registers};
 
@@ -26,6 +26,7 @@ const NT_AMDGPU_METADATA: elf::NoteType = elf::NoteType(32);
 const R_AMDGPU_RELATIVE64: elf::RelocationType = elf::RelocationType(13);
 
 /// A code object, loaded and decoded.
+#[derive(Clone)]
 pub struct CodeObject {
     pub(crate) target: Target,
     pub(crate) isa: &'static Isa,
@@ -34,9 +35,6 @@ pub struct CodeObject {
     kernels: Vec<Kernel>,
     program: Program,
     lines: Lines,
-    bytes: Vec<u8>,
-    /// Virtual address, file offset, size of executable sections.
-    text: Vec<(u64, u64, u64)>,
 }
 
 /// A kernel of a code object.
@@ -138,6 +136,7 @@ struct Metadata {
 }
 
 /// Decoded code: instruction by address.
+#[derive(Clone)]
 struct Program {
     start: u64,
     /// Index + 1 into `insts` for every word of the text.
@@ -146,6 +145,7 @@ struct Program {
 }
 
 /// One instruction of the text; a mnemonic without semantics is an error only once it is reached.
+#[derive(Clone)]
 pub(crate) struct Decoded {
     pub(crate) pc: u64,
     pub(crate) text: String,
@@ -153,6 +153,7 @@ pub(crate) struct Decoded {
 }
 
 /// Line table, sorted by address.
+#[derive(Clone)]
 struct Lines {
     files: Vec<String>,
     /// Address, file index (`u32::MAX` = end of a sequence), line.
@@ -212,7 +213,7 @@ impl CodeObject {
             }
             kernels.push(Kernel::read(&file, &image, isa, m, &program)?);
         }
-        Ok(Self { target, isa, image, kernels, program, lines, bytes: bytes.to_vec(), text })
+        Ok(Self { target, isa, image, kernels, program, lines })
     }
 
     /// The chip it is for.
@@ -280,22 +281,51 @@ impl CodeObject {
         Some(u32::from_le_bytes(self.image.get(at..at.checked_add(4)?)?.try_into().ok()?))
     }
 
-    /// The same object with the 4-byte instruction at `pc` replaced.
+    /// Words of the instruction at an address; none where no instruction with semantics starts.
+    pub(crate) fn code_words(&self, pc: u64) -> Vec<u32> {
+        let size = self.at(pc).and_then(|d| d.inst.as_ref().ok()).map_or(0, |i| u64::from(i.size));
+        (pc..pc + size).step_by(4).filter_map(|at| self.code_word(at)).collect()
+    }
+
+    /// The same object with the instruction at `pc` replaced by one or several, as long together.
     ///
     /// # Errors
-    /// If no 4-byte instruction starts at `pc`, or the result does not load.
-    pub fn with_instruction(&self, pc: u64, word: u32) -> Result<Self> {
-        let four = self.at(pc).and_then(|d| d.inst.as_ref().ok()).is_some_and(|i| i.size == 4);
-        let section =
-            self.text.iter().find(|(address, _, size)| pc.checked_sub(*address).is_some_and(|o| o + 4 <= *size));
-        let Some((address, offset, _)) = section.filter(|_| four) else {
+    /// If no instruction of so many words starts at `pc`, or one of the new ones does not end where the old one did.
+    pub fn with_words(&self, pc: u64, words: &[u32]) -> Result<Self> {
+        if words.is_empty() || self.code_words(pc).len() != words.len() {
             return Err(ErrorKind::NoInstruction(pc).into());
-        };
-        let mut bytes = self.bytes.clone();
-        let at = usize::try_from(offset + (pc - address)).map_err(bad("offset"))?;
-        bytes[at..at + 4].copy_from_slice(&word.to_le_bytes());
-        Self::load(&bytes, self.target)
+        }
+        let mut new = self.clone();
+        let at = usize::try_from(pc).map_err(bad("address"))?;
+        let code = words.iter().flat_map(|word| word.to_le_bytes());
+        new.image[at..at + 4 * words.len()].iter_mut().zip(code).for_each(|(old, new)| *old = new);
+        new.program.decode_again(self.isa, self.target, &new.image[at..at + 4 * words.len()], pc)?;
+        Ok(new)
     }
+
+    /// The text of what `words` say as one instruction at `pc`, if they do.
+    pub(crate) fn text_of(&self, disassembler: &mut Disassembler, pc: u64, words: &[u32]) -> Option<String> {
+        let code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let (size, decoded) = decode(disassembler, self.isa, &code, pc);
+        (size as usize == code.len() && decoded.inst.is_ok()).then_some(decoded.text)
+    }
+}
+
+/// The first instruction in `code`, which lies at `pc`: how many bytes it takes, and what it is.
+fn decode(disassembler: &mut Disassembler, isa: &Isa, code: &[u8], pc: u64) -> (u64, Decoded) {
+    let (size, text, inst) = match disassembler.decode(code, pc) {
+        Some((size, text)) if size % 4 == 0 && size > 0 => {
+            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let inst = decode::parse(isa, &text, size as u32);
+            (size as u64, text, inst)
+        }
+        _ => {
+            let word = code.iter().take(4).rev().fold(0u32, |w, b| w << 8 | u32::from(*b));
+            let error = ErrorKind::Decode(format!("libLLVM knows no instruction {word:#010x}"));
+            (4, format!("<{word:#010x}>"), Err(error))
+        }
+    };
+    (size, Decoded { pc, text, inst })
 }
 
 /// First word of a line of disassembly.
@@ -380,20 +410,8 @@ impl Program {
                 if pc % 4 != 0 || program.at(pc).is_some() {
                     break;
                 }
-                let rest = &image[pc as usize..last as usize];
-                let (size, text, inst) = match disassembler.decode(rest, pc) {
-                    Some((size, text)) if size % 4 == 0 && size > 0 => {
-                        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-                        let inst = decode::parse(isa, &text, size as u32);
-                        (size as u64, text, inst)
-                    }
-                    _ => {
-                        let word = rest.iter().take(4).rev().fold(0u32, |w, b| w << 8 | u32::from(*b));
-                        let error = ErrorKind::Decode(format!("libLLVM knows no instruction {word:#010x}"));
-                        (4, format!("<{word:#010x}>"), Err(error))
-                    }
-                };
-                program.insts.push(Decoded { pc, text, inst });
+                let (size, decoded) = decode(&mut disassembler, isa, &image[pc as usize..last as usize], pc);
+                program.insts.push(decoded);
                 if let Some(slot) = program.slots.get_mut(((pc - start) / 4) as usize) {
                     *slot = program.insts.len() as u32;
                 }
@@ -404,19 +422,47 @@ impl Program {
         Ok(program)
     }
 
-    /// Marks the loads of LDS that compare-and-store loops begin with: the next LDS instruction is such a store at the same
-    /// place. What they load is a guess that the store verifies.
+    /// Decodes `code`, which takes the place of the one instruction at `pc`. What is new stands behind all others.
+    fn decode_again(&mut self, isa: &Isa, target: Target, code: &[u8], pc: u64) -> Result<()> {
+        let mut disassembler = Disassembler::new(target).map_err(bad("disassembler"))?;
+        let mut at = 0;
+        while at < code.len() {
+            let (size, decoded) = decode(&mut disassembler, isa, &code[at..], pc + at as u64);
+            let word = ((decoded.pc - self.start) / 4) as usize;
+            let slot = &mut self.slots[word];
+            if *slot == 0 {
+                self.insts.push(decoded);
+                *slot = self.insts.len() as u32;
+            } else {
+                self.insts[*slot as usize - 1] = decoded;
+            }
+            at += size as usize;
+        }
+        if at == code.len() { Ok(()) } else { Err(ErrorKind::NoInstruction(pc + at as u64).into()) }
+    }
+
+    /// Marks the loads that compare-and-store loops begin with: the next instruction of LDS, or of vector memory, is such a store at the
+    /// same place. What they load is a guess that the store verifies.
     fn mark_exchanges(&mut self) {
-        let mut load: Option<usize> = None;
+        let (mut of_lds, mut of_memory) = (None::<usize>, None::<usize>);
         for i in 0..self.insts.len() {
             let Ok(inst) = &self.insts[i].inst else { continue };
-            let Op::Ds(row) = inst.op else { continue };
+            let load = match inst.op {
+                Op::Ds(_) => &mut of_lds,
+                Op::Mubuf(_) | Op::Flat(..) => &mut of_memory,
+                _ => continue,
+            };
+            let (is_exchange, is_load) = match inst.op {
+                Op::Ds(row) => (ds::is_exchange_of as fn(&Inst, &Inst) -> bool, row.is_load()),
+                Op::Mubuf(row) | Op::Flat(_, row) => (transfer::is_exchange_of as _, row.is_load()),
+                _ => continue,
+            };
             let begins = load.take().filter(|l| {
                 let loaded = self.insts[*l].inst.as_ref().ok();
-                loaded.is_some_and(|loaded| ds::is_exchange_of(row, inst, loaded))
+                loaded.is_some_and(|loaded| is_exchange(inst, loaded))
             });
-            if row.is_load() {
-                load = Some(i);
+            if is_load {
+                *load = Some(i);
             }
             if let Some(Ok(first)) = begins.map(|l| &mut self.insts[l].inst) {
                 first.begins_exchange = true;

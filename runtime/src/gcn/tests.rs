@@ -329,10 +329,10 @@ fn every_order_of_waves_gives_the_same() {
 fn mutants_are_found_exactly_where_the_trace_says_so() {
     let object = Builder::new(EXCHANGE).object();
     let (_, stats) = run(&object, 1, 128, &Options { record: true, ..Options::default() }).unwrap();
-    let candidates = mutate::candidates(&object, "k").unwrap();
+    let (needs, candidates) = (mutate::Needs::of(&stats.traces), mutate::candidates(&object, "k").unwrap());
     assert_eq!(candidates.iter().map(|c| c.text.as_str()).collect::<Vec<_>>(), [WAIT_LGKM.1, BARRIER.1, WAIT_LGKM.1]);
     for c in candidates {
-        assert!(mutate::verdict(&stats.traces, c.pc).is_needed(), "{c:?}");
+        assert!(needs.verdict(c.pc).is_needed(), "{c:?}");
         let mutant = mutate::without(&object, c.pc).unwrap();
         for seed in 0..8 {
             let error = run(&mutant, 1, 128, &Options { seed, ..Options::default() }).unwrap_err();
@@ -354,8 +354,8 @@ fn mutants_are_found_exactly_where_the_trace_says_so() {
     ]);
     let object = single.object();
     let (_, stats) = run(&object, 1, 64, &Options { record: true, ..Options::default() }).unwrap();
-    let verdicts: Vec<_> =
-        mutate::candidates(&object, "k").unwrap().iter().map(|c| mutate::verdict(&stats.traces, c.pc)).collect();
+    let needs = mutate::Needs::of(&stats.traces);
+    let verdicts: Vec<_> = mutate::candidates(&object, "k").unwrap().iter().map(|c| needs.verdict(c.pc)).collect();
     assert_eq!(verdicts[1], mutate::Verdict::NoConflictAcrossIt);
     assert!(
         run(

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use crate::choices::Choices;
+use crate::gcn::coherence::Coherence;
 use crate::gcn::error::{ErrorKind, Fault, GcnError, Result};
 use crate::gcn::memory::{Global, Memory, Space};
 use crate::gcn::object::{CodeObject, Kernel};
@@ -72,6 +73,8 @@ struct Active {
     group: Group,
     /// Its stores on their way.
     late: Option<OfBlock>,
+    /// Its number among those that tell each other something.
+    block: u32,
     /// Turns since something changed.
     turns: usize,
     /// Those of them in which it let others run or had a whole turn.
@@ -85,6 +88,8 @@ struct Machine<'m, 'a> {
     choices: Option<Choices>,
     /// By rank: stores on their way that it sees.
     late: Vec<Stores>,
+    /// Where workgroups can tell each other something.
+    coherence: Option<Coherence>,
     active: Vec<Active>,
     /// The workgroup that ran last.
     last: usize,
@@ -137,9 +142,21 @@ pub(super) fn run(
     }
     let choices = (options.seed != 0).then_some(Choices(options.seed));
     let late = ranks.iter().map(|_| Stores::default()).collect();
+    let tell = parties.iter().any(|party| named || party.talks);
+    let coherence = tell.then(|| Coherence::new(ranks.len()));
     let memories = memories.iter_mut().map(|memory| &mut **memory).collect();
-    let machine =
-        Machine { parties, memories, options, choices, late, active: vec![], last: usize::MAX, version: 1, steps: 0 };
+    let machine = Machine {
+        parties,
+        memories,
+        options,
+        choices,
+        late,
+        coherence,
+        active: vec![],
+        last: usize::MAX,
+        version: 1,
+        steps: 0,
+    };
     let mut stats = machine.run()?.into_iter();
     Ok(ranks.iter().map(|rank| stats.by_ref().take(rank.launches.len()).collect()).collect())
 }
@@ -221,20 +238,24 @@ impl Machine<'_, '_> {
         let id = place(n, party.launch.grid);
         let Launch { object, block, .. } = party.launch;
         let group = start(object, party.kernel, id, block, party.threads, &party.arguments, self.options);
-        let group = group.map_err(|error| (party.rank, error))?;
+        let mut group = group.map_err(|error| (party.rank, error))?;
+        for trace in group.waves.iter_mut().filter_map(|w| w.0.trace.as_mut()) {
+            trace.memory = party.member.is_some();
+        }
         let late = self.choices.as_mut().filter(|_| party.talks).map(|choices| {
             let mut late = OfBlock::new(group.waves.len());
             late.start(choices);
             late
         });
-        self.active.push(Active { party: at, group, late, turns: 0, idle: 0 });
+        let block = self.coherence.as_mut().map_or(0, |coherence| coherence.begin(party.rank, id));
+        self.active.push(Active { party: at, group, late, block, turns: 0, idle: 0 });
         Ok(true)
     }
 
     /// Lets a wave of workgroup `at` run, or all of them pass a barrier, or ends the workgroup.
     fn turn(&mut self, at: usize) -> Result<(), Blamed> {
-        let Self { parties, memories, options, choices, late, active, version, steps, .. } = self;
-        let Active { party, group, late: block, turns, idle } = &mut active[at];
+        let Self { parties, memories, options, choices, late, coherence, active, version, steps, .. } = self;
+        let Active { party, group, late: block, block: number, turns, idle } = &mut active[at];
         let party = &mut parties[*party];
         let ready = group.ready(*version);
         if ready.is_empty() {
@@ -260,8 +281,9 @@ impl Machine<'_, '_> {
             (Some(block), Some(choices)) => Some(Late { block, device: &mut late[party.rank], choices }),
             _ => None,
         };
-        let mut space =
-            Space::new(&mut *memories[party.memory], &party.arguments, &object.image).with_late(w as u32, late);
+        let mut space = Space::new(&mut *memories[party.memory], &party.arguments, &object.image)
+            .with_late(w as u32, late)
+            .with_coherence(coherence.as_mut(), *number);
         let before = group.lds.version();
         let done = slice(object, group, w, &mut space, &turn, steps, &mut party.stats);
         let stop = done.map_err(|error| (party.rank, error.of(party.member)))?;
@@ -294,6 +316,9 @@ impl Machine<'_, '_> {
             if party.left == 0 {
                 late.end_launch(&mut global);
             }
+        }
+        if let Some(coherence) = self.coherence.as_mut().filter(|_| party.left == 0) {
+            coherence.end_launch(party.rank);
         }
         if let Some(then) = party.then.filter(|_| party.left == 0) {
             self.parties[then].open = true;

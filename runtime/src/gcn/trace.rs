@@ -17,6 +17,8 @@ pub enum Class {
     Smem,
     /// Counted by both, in any order.
     Flat,
+    /// Counted by storecnt, in order, where stores have a counter of their own.
+    Store,
 }
 
 /// How an LDS access touches its bytes.
@@ -65,6 +67,19 @@ pub enum Event {
         /// First byte and end, one entry a lane and address.
         ranges: Vec<(u32, u32)>,
     },
+    /// Bytes of global memory were accessed by `op`; in groups only.
+    Memory {
+        /// The operation.
+        op: OpId,
+        /// Address of the instruction.
+        pc: u64,
+        /// Whether it loads.
+        loads: bool,
+        /// Whether it stores.
+        stores: bool,
+        /// Address of the first byte and bytes, one entry a lane.
+        ranges: Vec<(u64, u32)>,
+    },
     /// `s_barrier`.
     Barrier {
         /// Address of the instruction.
@@ -81,6 +96,8 @@ pub struct Trace {
     pub wave: u32,
     /// In order.
     pub events: Vec<Event>,
+    /// Whether accesses of global memory are noted.
+    pub(crate) memory: bool,
     ops: u32,
     used: Vec<bool>,
 }

@@ -40,6 +40,10 @@ pub enum Control {
     BarrierWait,
     /// Earlier stores are to go through the caches, as far as the scope says.
     WriteBack,
+    /// Caches are to drop what they hold, as far as the scope says.
+    Invalidate,
+    /// Both.
+    WriteBackInvalidate,
     /// `s_waitcnt` and its like.
     Wait,
     /// Relative branch.
@@ -67,8 +71,8 @@ pub enum Control {
 }
 
 use Control::{
-    Barrier, BarrierWait, Call, End, GetPc, GetReg, Hint, Index, IndexMode, IndexOff, IndexOn, SetPc, SetReg, Signal,
-    Sleep, SwapPc, Trap, Wait, WriteBack,
+    Barrier, BarrierWait, Call, End, GetPc, GetReg, Hint, Index, IndexMode, IndexOff, IndexOn, Invalidate, SetPc,
+    SetReg, Signal, Sleep, SwapPc, Trap, Wait, WriteBack, WriteBackInvalidate,
 };
 
 /// What gfx9 alone has.
@@ -77,8 +81,7 @@ pub(crate) static GFX9: &[(&str, Control)] = &[
     ("s_dcache_inv_vol", Hint),
     ("s_dcache_wb_vol", Hint),
     ("buffer_wbl2", WriteBack),
-    // Loads come from no cache here.
-    ("buffer_inv", Hint),
+    ("buffer_inv", Invalidate),
     ("s_barrier", Barrier),
     ("s_waitcnt", Wait),
     ("s_set_gpr_idx_on", IndexOn),
@@ -96,9 +99,9 @@ pub(crate) static GFX12: &[(&str, Control)] = &[
     ("s_clause", Hint),
     ("s_sendmsg", Hint),
     ("s_code_end", Trap),
-    ("global_inv", Hint),
+    ("global_inv", Invalidate),
     ("global_wb", WriteBack),
-    ("global_wbinv", WriteBack),
+    ("global_wbinv", WriteBackInvalidate),
     ("s_barrier_signal", Signal),
     ("s_barrier_wait", BarrierWait),
     ("s_wait_loadcnt", Wait),
@@ -140,12 +143,14 @@ pub(crate) static TABLE: &[(&str, Control)] = &[
 
 impl Control {
     pub(crate) fn is_plain(self) -> bool {
-        matches!(self, Hint | WriteBack | Sleep | End | Trap | Barrier | Wait)
+        matches!(self, Hint | WriteBack | Invalidate | WriteBackInvalidate | Sleep | End | Trap | Barrier | Wait)
     }
 
     pub(crate) fn operands(self) -> (usize, usize) {
         match self {
-            Hint | WriteBack | Sleep | End | Trap | Barrier | Wait | IndexOff => (0, 0),
+            Hint | WriteBack | Invalidate | WriteBackInvalidate | Sleep | End | Trap | Barrier | Wait | IndexOff => {
+                (0, 0)
+            }
             Self::Branch(_) | GetPc | SetPc | Index | IndexMode | Signal | BarrierWait => (1, 1),
             SwapPc | Call | GetReg | SetReg | IndexOn => (2, 2),
         }
@@ -164,6 +169,12 @@ pub(crate) fn reach(text: &str) -> Option<Reach> {
         _ if has("scope:SCOPE_SE") => Some(Reach::Workgroup),
         _ => None,
     }
+}
+
+/// Likewise an atomic operation, which the device's last cache makes, unless it goes to the system; `sc0` asks for the old value.
+pub(crate) fn reach_of_atomic(text: &str) -> Option<Reach> {
+    let system = text.split([' ', ',']).any(|word| word == "sc1" || word == "scope:SCOPE_SYS");
+    Some(if system { Reach::System } else { Reach::Device })
 }
 
 /// The wave has arrived at the workgroup's barrier.
@@ -225,19 +236,31 @@ pub(crate) fn exec(cx: &mut Context<'_, '_>, op: Control, inst: &Inst) -> Result
     let jump = |target: Scalar| target.defined(|| "the jump target".into(), Sink::Branch).map(Flow::Jump);
     match op {
         Hint => Ok(Flow::Next),
-        WriteBack => {
+        WriteBack | WriteBackInvalidate => {
             // Counted like a store: what waits for it waits for what it writes back.
             let pc = cx.wave.current_pc;
-            if cx.wave.chip.counts_stores_apart() {
+            let class = if cx.wave.chip.counts_stores_apart() {
                 cx.wave.outstanding.issue_store();
+                Class::Store
             } else {
                 cx.wave.outstanding.issue_vm();
-                if let Some(trace) = &mut cx.wave.trace {
-                    trace.issue(pc, Class::Vm);
-                }
+                Class::Vm
+            };
+            if let Some(trace) = &mut cx.wave.trace {
+                trace.issue(pc, class);
             }
             if let Some(reach) = reach(&inst.text) {
                 cx.space.write_back(reach);
+                if op == WriteBackInvalidate {
+                    cx.space.invalidate(reach);
+                }
+            }
+            Ok(Flow::Next)
+        }
+        Invalidate => {
+            // Loads come from no cache here; those that could have are errors.
+            if let Some(reach) = reach(&inst.text) {
+                cx.space.invalidate(reach);
             }
             Ok(Flow::Next)
         }

@@ -44,7 +44,8 @@ pub struct Row {
 }
 
 /// Whether `inst` of `row` stores, if it finds what it expects, where `load` loaded as many bytes from.
-pub(crate) fn is_exchange_of(row: &Row, inst: &Inst, load: &Inst) -> bool {
+pub(crate) fn is_exchange_of(inst: &Inst, load: &Inst) -> bool {
+    let Op::Ds(row) = inst.op else { return false };
     let exchanged = match row.kind {
         Kind::Atomic { bytes, op: Atomic::CmpSwap, returns: true } | Kind::CompareStore { bytes, returns: true } => {
             bytes

@@ -2,10 +2,10 @@
 
 use crate::gcn::decode::{Arg, Inst, M0};
 use crate::gcn::error::{ErrorKind, Fault, Sink, unsupported};
-use crate::gcn::isa::Context;
 use crate::gcn::isa::atomic::Atomic;
 use crate::gcn::isa::control;
 use crate::gcn::isa::flat::Segment;
+use crate::gcn::isa::{Context, Op};
 use crate::gcn::lds::{By, Lds};
 use crate::gcn::profile::Touched;
 use crate::gcn::state::{LANES, Lanes, Via, lanes_of, vector_range};
@@ -75,9 +75,26 @@ pub struct Row {
     pub(crate) kind: Kind,
 }
 
+impl Kind {
+    /// Whether it loads from memory.
+    pub(crate) fn loads(self) -> bool {
+        !matches!(self, Self::Store { .. })
+    }
+
+    /// Whether it stores to memory.
+    pub(crate) fn stores(self) -> bool {
+        matches!(self, Self::Store { .. } | Self::Atomic { .. })
+    }
+}
+
 impl Row {
     pub(crate) fn is_atomic(&self) -> bool {
         matches!(self.kind, Kind::Atomic { .. })
+    }
+
+    /// Whether it only loads, all of its registers.
+    pub(crate) fn is_load(&self) -> bool {
+        matches!(self.kind, Kind::Load { part: Part::Whole, .. })
     }
 
     pub(crate) fn mubuf_operands(&self, lds: bool) -> (usize, usize) {
@@ -179,6 +196,30 @@ pub(crate) static TABLE: &[Row] = &[
 pub(crate) static GFX12: &[Row] =
     &[atomic("atomic_min_num_f32", 4, Atomic::MinNum), atomic("atomic_max_num_f32", 4, Atomic::MaxNum)];
 
+/// Whether an instruction compares and stores what `load` loaded: as many bytes at the same place.
+pub(crate) fn is_exchange_of(inst: &Inst, load: &Inst) -> bool {
+    let exchanges = |row: &Row| matches!(row.kind, Kind::Atomic { op: Atomic::CmpSwap, .. });
+    let same = match (inst.op, load.op) {
+        (Op::Mubuf(row), Op::Mubuf(loaded)) => exchanges(row) && row.kind.bytes() == loaded.kind.bytes(),
+        (Op::Flat(segment, row), Op::Flat(of, loaded)) => {
+            segment == of && exchanges(row) && row.kind.bytes() == loaded.kind.bytes()
+        }
+        _ => false,
+    };
+    // A loaded or an old value comes first; the data stands behind the address of a flat access, and before that of a buffer's.
+    let address = |inst: &Inst| -> Option<Vec<Arg>> {
+        let returns = usize::from(matches!(inst.op, Op::Flat(_, row) if row.is_load() || inst.mods.sc0));
+        let rest = inst.args.get(returns..)?;
+        let data = match inst.op {
+            Op::Flat(_, row) if row.is_load() => None,
+            Op::Flat(..) => Some(1),
+            _ => Some(0),
+        };
+        Some(rest.iter().enumerate().filter(|(i, _)| Some(*i) != data).map(|(_, arg)| arg.clone()).collect())
+    };
+    same && address(inst) == address(load) && inst.mods.offset == load.mods.offset
+}
+
 /// Where one lane's access starts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place {
@@ -200,6 +241,18 @@ pub(crate) enum Place {
 }
 
 impl Place {
+    /// Address and number of those of `bytes` bytes that lie in global memory, if any.
+    pub(crate) fn global(self, bytes: u32) -> Option<(u64, u32)> {
+        match self {
+            Self::Memory(address) => Some((address, bytes)),
+            Self::Buffer { base, offset, limit } => {
+                let bytes = limit.saturating_sub(offset).min(bytes.into()) as u32;
+                (bytes > 0).then(|| (base.wrapping_add(offset), bytes))
+            }
+            Self::Lds(_) | Self::Scratch(_) => None,
+        }
+    }
+
     /// The place `bytes` further.
     fn plus(self, bytes: u32) -> Self {
         let n = u64::from(bytes);
@@ -372,6 +425,27 @@ fn touch(touched: &mut Touched, kind: Kind, places: &Places) {
     }
 }
 
+/// Notes what the lanes store, and holds what they load against what others have stored.
+fn tell(cx: &mut Context<'_, '_>, kind: Kind, inst: &Inst, places: &Places) -> Result<(), Fault> {
+    let pc = cx.wave.current_pc;
+    let Some((coherence, block)) = &mut cx.space.coherence else { return Ok(()) };
+    let reach = if matches!(kind, Kind::Atomic { .. }) {
+        control::reach_of_atomic(&inst.text)
+    } else {
+        control::reach(&inst.text)
+    };
+    for (lane, place) in places.iter().enumerate() {
+        let Some((address, bytes)) = place.and_then(|place| place.global(kind.bytes())) else { continue };
+        if kind.loads() && !inst.begins_exchange {
+            coherence.load(*block, address, bytes, reach).map_err(|e| e.lane(lane))?;
+        }
+        if kind.stores() {
+            coherence.store(*block, address, bytes, reach, pc);
+        }
+    }
+    Ok(())
+}
+
 /// Executes a transfer whose lanes access `places`.
 ///
 /// `data` is the data or destination operand, `result` where an atomic's old value goes.
@@ -410,9 +484,21 @@ pub(crate) fn run(
         cx.wave.outstanding.vm.issued
     };
     let via = if flat { Via::Flat(vm, cx.wave.outstanding.issue_flat()) } else { Via::Vm(vm) };
-    let class = if flat { Class::Flat } else { Class::Vm };
-    // What no counter counts can neither be waited for nor be late.
-    let op_id = cx.wave.trace.as_mut().filter(|_| counted).map_or(OpId::default(), |t| t.issue(pc, class));
+    let class = match (flat, counted) {
+        (true, true) => Class::Flat,
+        (false, true) => Class::Vm,
+        (_, false) => Class::Store,
+    };
+    let op_id = cx.wave.trace.as_mut().map_or(OpId::default(), |t| t.issue(pc, class));
+    if let Some(trace) = cx.wave.trace.as_mut().filter(|t| t.memory) {
+        let ranges: Vec<_> = places.iter().filter_map(|p| (*p)?.global(kind.bytes())).collect();
+        if !ranges.is_empty() {
+            trace.events.push(Event::Memory { op: op_id, pc, loads: kind.loads(), stores: kind.stores(), ranges });
+        }
+    }
+    if cx.space.coherence.is_some() {
+        tell(cx, kind, inst, places)?;
+    }
     let by = By { wave: cx.wave.index, seq: vm, vm: true };
     if let Some(touched) = &mut cx.wave.touched {
         touch(touched, kind, places);
