@@ -391,6 +391,9 @@ fn a_stand_in_is_driven_as_a_gpu_is() {
         "cuda::a_module_newer_than_the_driver_is_refused_with_both_versions",
         "cuda::a_fault_is_told_with_the_kernels_that_can_have_been_it",
         "cuda::every_gpu_is_a_device_of_its_own",
+        "images::images_may_be_dropped_while_they_are_used",
+        "images::a_graph_keeps_its_images",
+        "images::bad_images_are_refused_before_the_driver",
         "peers::",
     ];
     // These have kernels that it does not know.

@@ -12,6 +12,7 @@ mod golden;
 mod group;
 mod hip;
 mod hostile;
+mod images;
 mod isolated;
 mod matrix;
 mod mla;

@@ -4,10 +4,11 @@ use std::fmt::Debug;
 use std::hash::Hash;
 use std::marker::PhantomData;
 
-use crate::builder::{self, Buffer, Builder, Element, V};
+use crate::builder::{self, Buffer, Builder, Element, Surface, Texel, Texture, V};
 pub use crate::error::KeyError;
 use crate::error::{Error, Refusal, Warning};
-use crate::ir::{self, Access, Launch, Param, ParamKind};
+use crate::image::Image2d;
+use crate::ir::{self, Access, Coordinates, Filter, ImageType, Launch, Param, ParamKind};
 use crate::target::Target;
 use crate::verify;
 
@@ -161,9 +162,9 @@ pub fn trace<K: Kernel>(key: &K, target: Target) -> Result<ir::Kernel, Error> {
 pub fn trace_with_warnings<K: Kernel>(key: &K, target: Target) -> Result<(ir::Kernel, Vec<Warning>), Error> {
     check_key(key)?;
     let refused = |refusal: Refusal| Error::Refused { kernel: K::NAME.to_owned(), refusal: Box::new(refusal) };
-    let params = K::Args::declare(key);
+    let params = K::Args::declare(key, target);
     let kernel = builder::build(K::NAME, target, key.launch(), params, |k| {
-        key.build(k, K::Args::device(k));
+        key.build(k, K::Args::device(key, k));
     })
     .map_err(refused)?;
     let warnings = verify::verify(&kernel, target).map_err(refused)?;
@@ -176,6 +177,10 @@ pub trait Side {
     type Buffer<T: Element, A: AccessKind>;
     /// A scalar field.
     type Scalar<T: Element>;
+    /// A field of an image that is read.
+    type Texture<T: Texel>;
+    /// A field of an image that is stored to.
+    type Surface<T: Texel>;
 }
 
 /// The declaration itself: the fields are empty.
@@ -199,16 +204,22 @@ pub enum Host<'a> {
 impl Side for Declared {
     type Buffer<T: Element, A: AccessKind> = ();
     type Scalar<T: Element> = ();
+    type Texture<T: Texel> = ();
+    type Surface<T: Texel> = ();
 }
 
 impl<'k> Side for Dev<'k> {
     type Buffer<T: Element, A: AccessKind> = Buffer<'k, T, A>;
     type Scalar<T: Element> = V<'k, T>;
+    type Texture<T: Texel> = Texture<'k, T>;
+    type Surface<T: Texel> = Surface<'k, T>;
 }
 
 impl<'a> Side for Host<'a> {
     type Buffer<T: Element, A: AccessKind> = BufferArg<'a, T>;
     type Scalar<T: Element> = T;
+    type Texture<T: Texel> = TextureArg<'a, T>;
+    type Surface<T: Texel> = SurfaceArg<'a, T>;
 }
 
 /// How a kernel uses a buffer, as a type.
@@ -258,6 +269,86 @@ impl<'a, T: Element> BufferArg<'a, T> {
     }
 }
 
+/// An image as it lies on a device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ImageHandle {
+    /// By rows, at this address, of a kernel that takes it as a buffer.
+    Rows(u64),
+    /// Through texture units.
+    Units {
+        /// Number of the image, unique on its device.
+        image: u64,
+        /// Its texture object or its surface object.
+        object: u64,
+    },
+}
+
+macro_rules! image_arg {
+    ($(#[doc = $doc:literal])+ $name:ident) => {
+        $(#[doc = $doc])+
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name<'a, T> {
+            device: u64,
+            handle: ImageHandle,
+            image: Image2d,
+            owner: PhantomData<&'a [T]>,
+        }
+
+        impl<'a, T: Texel> $name<'a, T> {
+            /// `image`, which lies at `handle` on the device whose number in this process is `device`; `owner` is what keeps it.
+            pub fn new<O: ?Sized>(_owner: &'a O, device: u64, handle: ImageHandle, image: Image2d) -> Self {
+                Self { device, handle, image, owner: PhantomData }
+            }
+
+            fn packed(&self, object: ImageObject) -> Arg {
+                let image = self.image.image(T::SCALAR);
+                match self.handle {
+                    ImageHandle::Rows(address) => {
+                        Arg::Buffer { device: self.device, address, len: image.elements(), elem: T::SCALAR }
+                    }
+                    ImageHandle::Units { image: number, object: handle } => {
+                        Arg::Image { device: self.device, number, handle, image, object }
+                    }
+                }
+            }
+        }
+    };
+}
+
+image_arg! {
+    /// A device image passed to a launch that reads it, borrowed from what owns it.
+    TextureArg
+}
+
+image_arg! {
+    /// A device image passed to a launch that stores to it, borrowed from what owns it.
+    SurfaceArg
+}
+
+/// As what an image is passed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ImageObject {
+    /// To be read.
+    Texture {
+        /// What samples are.
+        filter: Filter,
+        /// What their coordinates count.
+        coordinates: Coordinates,
+    },
+    /// To be stored to.
+    Surface,
+}
+
+impl ImageObject {
+    /// The image as a parameter.
+    pub const fn param(self, image: ImageType) -> ParamKind {
+        match self {
+            Self::Texture { filter, coordinates } => ParamKind::Texture { image, filter, coordinates },
+            Self::Surface => ParamKind::Surface(image),
+        }
+    }
+}
+
 /// One packed launch argument.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arg {
@@ -271,6 +362,19 @@ pub enum Arg {
         len: u64,
         /// Element type.
         elem: ir::Scalar,
+    },
+    /// An image that texture units reach.
+    Image {
+        /// Number of the device that it lies on.
+        device: u64,
+        /// Number of the image, unique on its device.
+        number: u64,
+        /// Its texture object or its surface object.
+        handle: u64,
+        /// What it is.
+        image: ImageType,
+        /// As what it is passed.
+        object: ImageObject,
     },
     /// A scalar's bits, zero-extended.
     Scalar {
@@ -286,11 +390,11 @@ pub trait Arguments<K: ?Sized> {
     /// The struct on a side.
     type On<S: Side>;
 
-    /// The parameters that a key's kernel has, in ABI order.
-    fn declare(key: &K) -> Vec<Param>;
+    /// The parameters that a key's kernel has on a target, in ABI order.
+    fn declare(key: &K, target: Target) -> Vec<Param>;
 
     /// The handles inside the kernel.
-    fn device<'k>(k: &'k Builder<'k>) -> Self::On<Dev<'k>>;
+    fn device<'k>(key: &K, k: &'k Builder<'k>) -> Self::On<Dev<'k>>;
 
     /// Hands every argument, in ABI order, to `sink`. Allocates nothing.
     fn pack(args: &Self::On<Host<'_>>, sink: &mut impl FnMut(Arg));
@@ -307,6 +411,23 @@ pub mod field {
 
     pub fn scalar_param<T: Element>(name: &'static str) -> Param {
         Param { name, kind: ParamKind::Scalar(T::SCALAR) }
+    }
+
+    pub fn texture_param<T: Texel>(name: &'static str, image: Image2d, target: Target) -> Param {
+        Param { name, kind: image.texture(T::SCALAR, target) }
+    }
+
+    pub fn surface_param<T: Texel>(name: &'static str, image: Image2d, target: Target) -> Param {
+        Param { name, kind: image.surface(T::SCALAR, target) }
+    }
+
+    pub fn texture_arg<T: Texel>(arg: &TextureArg<'_, T>) -> Arg {
+        let Image2d { filter, coordinates, .. } = arg.image;
+        arg.packed(ImageObject::Texture { filter, coordinates })
+    }
+
+    pub fn surface_arg<T: Texel>(arg: &SurfaceArg<'_, T>) -> Arg {
+        arg.packed(ImageObject::Surface)
     }
 
     pub fn buffer_arg<T: Element>(arg: &BufferArg<'_, T>) -> Arg {
@@ -372,12 +493,13 @@ macro_rules! build_key {
 
 /// Declares a kernel's arguments: one struct that is the device signature, the host packing and the launch check.
 ///
-/// A field is `name: In<T>[len] align BYTES;` (or `Out`, `InOut`; `len` in elements, an expression over the key) or
-/// `name: Scalar<T>;`. See the example at the head of this crate.
+/// A field is `name: In<T>[len] align BYTES;` (or `Out`, `InOut`; `len` in elements, an expression over the key),
+/// `name: Texture<T>[image];` or `name: Surface<T>[image];` (`image` an [`Image2d`](crate::image::Image2d), an expression over the
+/// key), or `name: Scalar<T>;`. See the example at the head of this crate.
 #[macro_export]
 macro_rules! kernel_args {
     ($(#[$meta:meta])* $vis:vis struct $name:ident($key:ident: $key_ty:ty) {
-        $($(#[$doc:meta])+ $field:ident: $kind:ident<$t:ty> $([$len:expr] align $align:literal)?;)*
+        $($(#[$doc:meta])+ $field:ident: $kind:ident<$t:ty> $([$len:expr] $(align $align:literal)?)?;)*
     }) => {
         $(#[$meta])*
         $vis struct $name<S: $crate::kernel::Side = $crate::kernel::Declared> {
@@ -388,13 +510,14 @@ macro_rules! kernel_args {
             type On<S: $crate::kernel::Side> = $name<S>;
 
             #[allow(unused_variables)] // A kernel may have scalars only.
-            fn declare($key: &$key_ty) -> Vec<$crate::ir::Param> {
-                vec![$($crate::kernel_args!(@declare $kind $t, stringify!($field) $(, $len, $align)?)),*]
+            fn declare($key: &$key_ty, target: $crate::Target) -> Vec<$crate::ir::Param> {
+                vec![$($crate::kernel_args!(@declare $kind target, $t, stringify!($field) $(, $len $(, $align)?)?)),*]
             }
 
-            fn device<'k>(k: &'k $crate::Builder<'k>) -> $name<$crate::kernel::Dev<'k>> {
+            #[allow(unused_variables)] // Buffers know their extents from their parameters.
+            fn device<'k>($key: &$key_ty, k: &'k $crate::Builder<'k>) -> $name<$crate::kernel::Dev<'k>> {
                 let mut index = 0u32..;
-                $name { $($field: $crate::kernel_args!(@device $kind k, index.next().unwrap_or(0))),* }
+                $name { $($field: $crate::kernel_args!(@device $kind k, index.next().unwrap_or(0) $(, $len)?)),* }
             }
 
             fn pack(args: &$name<$crate::kernel::Host<'_>>, sink: &mut impl FnMut($crate::kernel::Arg)) {
@@ -403,13 +526,25 @@ macro_rules! kernel_args {
         }
     };
     (@field Scalar $t:ty) => { S::Scalar<$t> };
+    (@field Texture $t:ty) => { S::Texture<$t> };
+    (@field Surface $t:ty) => { S::Surface<$t> };
     (@field $kind:ident $t:ty) => { S::Buffer<$t, $crate::kernel::$kind> };
-    (@declare Scalar $t:ty, $name:expr) => { $crate::kernel::field::scalar_param::<$t>($name) };
-    (@declare $kind:ident $t:ty, $name:expr, $len:expr, $align:literal) => {
+    (@declare Scalar $target:ident, $t:ty, $name:expr) => { $crate::kernel::field::scalar_param::<$t>($name) };
+    (@declare Texture $target:ident, $t:ty, $name:expr, $image:expr) => {
+        $crate::kernel::field::texture_param::<$t>($name, $image, $target)
+    };
+    (@declare Surface $target:ident, $t:ty, $name:expr, $image:expr) => {
+        $crate::kernel::field::surface_param::<$t>($name, $image, $target)
+    };
+    (@declare $kind:ident $target:ident, $t:ty, $name:expr, $len:expr, $align:literal) => {
         $crate::kernel::field::buffer_param::<$t, $crate::kernel::$kind>($name, $len, $align)
     };
     (@device Scalar $k:ident, $index:expr) => { $k.param($index) };
-    (@device $kind:ident $k:ident, $index:expr) => { $k.buffer($index) };
+    (@device Texture $k:ident, $index:expr, $image:expr) => { $k.texture($index, $image) };
+    (@device Surface $k:ident, $index:expr, $image:expr) => { $k.surface($index, $image) };
+    (@device $kind:ident $k:ident, $index:expr, $len:expr) => { $k.buffer($index) };
+    (@pack Texture $arg:expr) => { $crate::kernel::field::texture_arg($arg) };
+    (@pack Surface $arg:expr) => { $crate::kernel::field::surface_arg($arg) };
     (@pack Scalar $arg:expr) => { $crate::kernel::field::scalar_arg($arg) };
     (@pack $kind:ident $arg:expr) => { $crate::kernel::field::buffer_arg($arg) };
 }

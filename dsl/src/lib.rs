@@ -48,6 +48,7 @@ pub mod artifact;
 pub mod builder;
 mod error;
 pub mod facts;
+pub mod image;
 pub mod ir;
 pub mod kernel;
 pub mod math;
@@ -71,12 +72,13 @@ pub mod prelude {
     };
     pub use crate::builder::{
         AtomicOptions, Buffer, Builder, Bytes, CopyOptions, Element, Global, GlobalPtr, Group, Grouped, Idx, Lds,
-        LdsPtr, LoadOptions, Mailbox, Message, Operand, Ptr, Region, StoreOptions, V, Values, Vector, Waitcnt, bf16,
-        f16,
+        LdsPtr, LoadOptions, Mailbox, Message, Operand, Ptr, Region, StoreOptions, Surface, Texel, Texture, V, Values,
+        Vector, Waitcnt, bf16, f16,
     };
+    pub use crate::image::{Image2d, Units};
     pub use crate::ir::{
-        AtomicOp, Axis, ButterflyOp, Cache, Family, FastFlags, FastMath, Launch, Memory, NativeForm, Order, Scope,
-        Unroll,
+        AtomicOp, Axis, ButterflyOp, Cache, Coordinates, Family, FastFlags, FastMath, Filter, Launch, Memory,
+        NativeForm, Order, Scope, Unroll,
     };
     pub use crate::kernel::{BuildKey, Dev, Host, In, InOut, Kernel, Out, trace};
     pub use crate::numerics::{Narrow, Overflow, ScaleRule};

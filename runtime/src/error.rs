@@ -187,6 +187,40 @@ pub enum Error {
         /// Their type.
         wanted_elem: Scalar,
     },
+    /// A launch argument of another kind than declared: an image where a buffer is wanted, an image of other extents.
+    #[error("argument `{name}` of `{kernel}` is {given}; this key's kernel wants {wanted}")]
+    BadArgument {
+        /// Kernel name.
+        kernel: String,
+        /// Argument name.
+        name: &'static str,
+        /// What was given.
+        given: String,
+        /// What is declared.
+        wanted: String,
+    },
+    /// An image that no device holds.
+    #[error("an image {reason}")]
+    BadImage {
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// An image for texture units, on a device without.
+    #[error(
+        "{device} has no texture units that Lathe uses; make the image with `Units::Emulated` or `Units::WhereThereAre`"
+    )]
+    NoImages {
+        /// The device.
+        device: String,
+    },
+    /// Texels for an image of another size.
+    #[error("{given} elements for an image that has {wanted}")]
+    ImageTexels {
+        /// Elements given.
+        given: usize,
+        /// Elements of the image: four a texel.
+        wanted: u64,
+    },
     /// A buffer of another device, whose addresses mean nothing here.
     #[error("argument `{name}` of `{kernel}` lies on another device than the one it is launched on")]
     OtherDevice {

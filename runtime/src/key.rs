@@ -115,6 +115,7 @@ pub fn abi_text(kernel: &Kernel) -> String {
             ParamKind::Buffer { elem, len, access, align } => {
                 writeln!(text, "{offset}+{size} {name}: buffer<{elem}>[{len}] {access:?} align {align}")
             }
+            ParamKind::Texture { .. } | ParamKind::Surface(_) => writeln!(text, "{offset}+{size} {param}"),
             ParamKind::Scalar(scalar) => writeln!(text, "{offset}+{size} {name}: {scalar}"),
         };
     }

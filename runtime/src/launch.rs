@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lathe_dsl::ir::{Access, Kernel, ParamKind};
+use lathe_dsl::ir::{Access, Kernel, MAX_IMAGES, Param, ParamKind};
 use lathe_dsl::kernel::{Arg, Arguments, Host};
 
 use crate::device::{Device, DeviceId, LaunchReport, Stream};
@@ -103,6 +103,19 @@ impl ArgBlock {
     }
 }
 
+/// A parameter's kind in words.
+fn shown(kind: ParamKind) -> String {
+    match kind {
+        ParamKind::Buffer { elem, len, .. } => format!("a buffer of {len} elements of {elem}"),
+        ParamKind::Texture { image, filter, coordinates } => {
+            let (w, h) = (image.width, image.height);
+            format!("a texture of {w}x{h} texels of {}, filter {filter}, coordinates {coordinates}", image.elem)
+        }
+        ParamKind::Surface(image) => format!("a surface of {}x{} texels of {}", image.width, image.height, image.elem),
+        ParamKind::Scalar(s) => format!("a number of type {s}"),
+    }
+}
+
 /// The next offset from `at` on that is a multiple of a parameter's size, a power of two.
 fn aligned(at: usize, size: usize) -> usize {
     debug_assert!(size.is_power_of_two());
@@ -117,11 +130,13 @@ pub(crate) struct Pack<'a> {
     block: &'a mut ArgBlock,
     next: usize,
     failed: Option<Error>,
+    /// Numbers of the images so far.
+    images: [u64; MAX_IMAGES],
 }
 
 impl<'a> Pack<'a> {
     pub(crate) fn new(kernel: &'a Kernel, device: DeviceId, block: &'a mut ArgBlock) -> Self {
-        Self { kernel, device, block, next: 0, failed: None }
+        Self { kernel, device, block, next: 0, failed: None, images: [0; MAX_IMAGES] }
     }
 
     /// Checks the next argument against its parameter and appends it.
@@ -160,6 +175,27 @@ impl<'a> Pack<'a> {
             (Arg::Buffer { address, len, elem, .. }, ParamKind::Scalar(s)) => {
                 (address, Some(mismatch(len, elem, 1, s)))
             }
+            (Arg::Image { device, number, handle, image, object }, wanted) => {
+                let before = &self.kernel.params[..index];
+                if let Some(slot) = self.images.get_mut(before.iter().filter(|p| p.kind.image().is_some()).count()) {
+                    *slot = number;
+                }
+                let given = object.param(image);
+                let failed = if given != wanted {
+                    Some(self.other_kind(param, &shown(given)))
+                } else if device != self.device.0 {
+                    Some(Error::OtherDevice { kernel: self.kernel.name.clone(), name: param.name })
+                } else {
+                    None
+                };
+                (handle, failed)
+            }
+            (Arg::Buffer { address: value, len, elem, .. }, ParamKind::Texture { .. } | ParamKind::Surface(_)) => {
+                (value, Some(self.other_kind(param, &format!("a buffer of {len} elements of {elem}"))))
+            }
+            (Arg::Scalar { bits: value, ty }, ParamKind::Texture { .. } | ParamKind::Surface(_)) => {
+                (value, Some(self.other_kind(param, &format!("a number of type {ty}"))))
+            }
         };
         if self.failed.is_none() {
             self.failed = failed;
@@ -172,7 +208,22 @@ impl<'a> Pack<'a> {
         }
     }
 
-    /// Whether every argument matches its declaration and no written buffer overlaps another one.
+    fn other_kind(&self, param: &Param, given: &str) -> Error {
+        let kernel = self.kernel.name.clone();
+        Error::BadArgument { kernel, name: param.name, given: given.to_owned(), wanted: shown(param.kind) }
+    }
+
+    /// Two images that are one, and one of which is stored to.
+    fn same_image(&self) -> Option<(&'static str, &'static str)> {
+        let images = || self.kernel.params.iter().filter(|p| p.kind.image().is_some()).zip(&self.images);
+        images().enumerate().find_map(|(i, (first, number))| {
+            let writes = |p: &Param| matches!(p.kind, ParamKind::Surface(_));
+            let (second, _) = images().skip(i + 1).find(|(p, n)| *n == number && (writes(first) || writes(p)))?;
+            Some((first.name, second.name))
+        })
+    }
+
+    /// Whether every argument matches its declaration and no written buffer or image overlaps another one.
     pub(crate) fn finish(self) -> Result<(), Error> {
         if let Some(error) = self.failed {
             return Err(error);
@@ -180,6 +231,9 @@ impl<'a> Pack<'a> {
         let (given, wanted) = (self.next, self.kernel.params.len());
         if given != wanted || self.block.len != self.kernel.abi_bytes() as usize {
             return Err(Error::ArgumentCount { kernel: self.kernel.name.clone(), given, wanted });
+        }
+        if let Some((first, second)) = self.same_image() {
+            return Err(Error::Overlap { kernel: self.kernel.name.clone(), first, second });
         }
         let bytes = self.block.bytes();
         let mut at = 0usize;

@@ -17,6 +17,7 @@ pub mod env;
 mod error;
 #[cfg(feature = "jit")]
 pub mod gcn;
+mod image;
 pub mod interp;
 pub mod jit;
 pub mod key;
@@ -28,4 +29,5 @@ mod visibility;
 pub use buffer::DeviceBuffer;
 pub use engine::Engine;
 pub use error::{Error, KernelFault};
+pub use image::DeviceImage;
 pub use launch::ArgBlock;

@@ -4,8 +4,9 @@ use std::sync::{Arc, LazyLock};
 
 use lathe_dsl::Target;
 use lathe_dsl::artifact::Artifact;
-use lathe_dsl::ir::{Kernel, OpNumber, ParamKind, Scalar};
+use lathe_dsl::ir::{Coordinates, Filter, Kernel, OpNumber, ParamKind, Scalar};
 use lathe_runtime::ArgBlock;
+use lathe_runtime::device::driver::{Image, Sampling};
 use lathe_runtime::device::{Cuda, Device};
 use lathe_runtime::gcn::{self, CodeObject, Memory};
 use lathe_runtime::interp::{self, ArgValue, GlobalBuffer, Program};
@@ -56,13 +57,11 @@ pub fn cpu(kernel: &Kernel, program: &Program, args: &[Arg], seed: Option<u64>) 
         .params
         .iter()
         .zip(args)
-        .map(|(param, arg)| match (param.kind, arg) {
-            (ParamKind::Buffer { elem, len, .. }, Arg::Buffer(Content::Uninit)) => {
+        .map(|(param, arg)| match (param.kind.elements(), arg) {
+            (Some((elem, len, _)), Arg::Buffer(Content::Uninit)) => {
                 GlobalBuffer::uninit(len as usize * elem.bytes() as usize)
             }
-            (ParamKind::Buffer { elem, len, .. }, Arg::Buffer(content)) => {
-                GlobalBuffer::from_bytes(&bytes(elem, len, content))
-            }
+            (Some((elem, len, _)), Arg::Buffer(content)) => GlobalBuffer::from_bytes(&bytes(elem, len, content)),
             _ => GlobalBuffer::zeroed(0),
         })
         .collect();
@@ -81,9 +80,9 @@ pub fn cpu(kernel: &Kernel, program: &Program, args: &[Arg], seed: Option<u64>) 
         .params
         .iter()
         .zip(&buffers)
-        .map(|(param, buffer)| match param.kind {
-            ParamKind::Buffer { elem, .. } => elements(elem, &buffer.to_vec()),
-            ParamKind::Scalar(_) => vec![],
+        .map(|(param, buffer)| match param.kind.elements() {
+            Some((elem, ..)) => elements(elem, &buffer.to_vec()),
+            None => vec![],
         })
         .collect();
     Ok(Done { buffers, findings: report.findings.iter().map(ToString::to_string).collect() })
@@ -97,10 +96,20 @@ pub fn gpu() -> Result<&'static Cuda, &'static str> {
 
 /// Runs PTX on the GPU; the error's message, if there is one.
 pub fn cuda(gpu: &Cuda, kernel: &Arc<Kernel>, artifact: &Artifact, args: &[Arg]) -> Result<Done, String> {
-    let mut addresses = vec![];
-    let result = cuda_launch(gpu, kernel, artifact, args, &mut addresses);
-    addresses.iter().for_each(|a| gpu.free(*a));
+    let mut held = vec![];
+    let result = cuda_launch(gpu, kernel, artifact, args, &mut held);
+    held.iter().for_each(|held| {
+        if let Held::Buffer(address) = held {
+            gpu.free(*address);
+        }
+    });
     result.map_err(|e| e.to_string())
+}
+
+/// What a parameter is passed on a GPU.
+enum Held {
+    Buffer(u64),
+    Image(Arc<dyn Image>),
 }
 
 fn cuda_launch(
@@ -108,30 +117,47 @@ fn cuda_launch(
     kernel: &Arc<Kernel>,
     artifact: &Artifact,
     args: &[Arg],
-    addresses: &mut Vec<u64>,
+    held: &mut Vec<Held>,
 ) -> Result<Done, lathe_runtime::Error> {
+    let mut addresses = vec![];
     for (param, arg) in kernel.params.iter().zip(args) {
-        let data = match (param.kind, arg) {
-            (ParamKind::Buffer { elem, len, .. }, Arg::Buffer(content)) => bytes(elem, len, content),
+        let data = match (param.kind.elements(), arg) {
+            (Some((elem, len, _)), Arg::Buffer(content)) => bytes(elem, len, content),
             _ => vec![],
         };
-        addresses.push(gpu.alloc(data.len() as u64)?);
-        gpu.write(addresses[addresses.len() - 1], &data)?;
+        if let Some(image) = param.kind.image() {
+            let sampling = match param.kind {
+                ParamKind::Texture { filter, coordinates, .. } => Sampling { filter, coordinates },
+                _ => Sampling { filter: Filter::Nearest, coordinates: Coordinates::Texels },
+            };
+            let made = gpu.images().expect("a GPU has texture units").image(image, sampling)?;
+            made.write(&data)?;
+            let reads = matches!(param.kind, ParamKind::Texture { .. });
+            addresses.push(if reads { made.texture() } else { made.surface() });
+            held.push(Held::Image(made));
+        } else {
+            let address = gpu.alloc(data.len() as u64)?;
+            addresses.push(address);
+            held.push(Held::Buffer(address));
+            gpu.write(address, &data)?;
+        }
     }
-    let block = ArgBlock::from_bytes(&arguments(kernel, args, addresses)).expect("a verified kernel's arguments");
+    let block = ArgBlock::from_bytes(&arguments(kernel, args, &addresses)).expect("a verified kernel's arguments");
     let code = Code::Object(Box::new(artifact.clone()));
     let compiled = Compiled::new(kernel.clone(), artifact.target, code, artifact.record.clone());
     gpu.launch(&compiled, &block)?;
     let mut buffers = vec![];
-    for (param, address) in kernel.params.iter().zip(addresses) {
-        buffers.push(match param.kind {
-            ParamKind::Buffer { elem, .. } => {
-                let mut data = vec![0; param.kind.buffer_bytes().unwrap_or(0) as usize];
-                gpu.read(*address, &mut data)?;
-                elements(elem, &data)
-            }
-            ParamKind::Scalar(_) => vec![],
-        });
+    for (param, held) in kernel.params.iter().zip(held) {
+        let Some((elem, len, _)) = param.kind.elements() else {
+            buffers.push(vec![]);
+            continue;
+        };
+        let mut data = vec![0; len as usize * elem.bytes() as usize];
+        match held {
+            Held::Buffer(address) => gpu.read(*address, &mut data)?,
+            Held::Image(image) => image.read(&mut data)?,
+        }
+        buffers.push(elements(elem, &data));
     }
     Ok(Done { buffers, findings: vec![] })
 }
@@ -169,8 +195,8 @@ pub fn gcn(kernel: &Kernel, artifact: &Artifact, args: &[Arg], seed: u64) -> Res
     let mut memory = Memory::default();
     let mut addresses = vec![];
     for (param, arg) in kernel.params.iter().zip(args) {
-        addresses.push(match (param.kind, arg) {
-            (ParamKind::Buffer { elem, len, .. }, Arg::Buffer(content)) => {
+        addresses.push(match (param.kind.elements(), arg) {
+            (Some((elem, len, _)), Arg::Buffer(content)) => {
                 let data = bytes(elem, len, content);
                 let address = memory.alloc(data.len());
                 if *content != Content::Uninit {
@@ -188,12 +214,12 @@ pub fn gcn(kernel: &Kernel, artifact: &Artifact, args: &[Arg], seed: u64) -> Res
         .map_err(located)?;
     let mut buffers = vec![];
     for (param, address) in kernel.params.iter().zip(addresses) {
-        buffers.push(match param.kind {
-            ParamKind::Buffer { elem, .. } => {
-                let bytes = param.kind.buffer_bytes().unwrap_or(0) as usize;
+        buffers.push(match param.kind.elements() {
+            Some((elem, len, _)) => {
+                let bytes = len as usize * elem.bytes() as usize;
                 elements(elem, &memory.read(address, bytes).map_err(located)?)
             }
-            ParamKind::Scalar(_) => vec![],
+            None => vec![],
         });
     }
     Ok(Done { buffers, findings: vec![] })

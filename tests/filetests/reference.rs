@@ -39,6 +39,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "copy_to_lds",
         ],
     ),
+    ("Images", &["texture_fetch", "texture_sample", "surface_store"]),
     (
         "Pointers",
         &["lds_base", "buffer_ptr", "int_to_ptr", "ptr_to_int", "ptr_add", "ptr_cast", "ptr_load", "ptr_store"],

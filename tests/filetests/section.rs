@@ -372,7 +372,7 @@ impl<'a> Runner<'a> {
             failed(line, format!("no finding with `{wanted}`"));
         }
         for ((param, wants), got) in kernel.params.iter().zip(&p.wants).zip(&done.buffers) {
-            let (Some(wants), ParamKind::Buffer { elem, len, .. }) = (wants, param.kind) else { continue };
+            let (Some(wants), Some((elem, len, _))) = (wants, param.kind.elements()) else { continue };
             let mut wrong = 0;
             for (i, (want, got)) in wants.iter().zip(got).enumerate() {
                 if want.holds(elem, *got, exactness) {
@@ -476,12 +476,12 @@ fn whole<'a>(kernel: &ir::Kernel, launch: &'a Launch, wave: u32) -> Result<Prepa
     }
     let mut args = vec![];
     for param in &kernel.params {
-        args.push(match param.kind {
-            ParamKind::Scalar(_) => match addresses.remove(param.name) {
+        args.push(match param.kind.elements() {
+            None => match addresses.remove(param.name) {
                 Some(address) => address,
                 None => Arg::Scalar(known.scalars[param.name].1),
             },
-            ParamKind::Buffer { elem, len, .. } => {
+            Some((elem, len, _)) => {
                 let content = match find(&launch.args, param.name) {
                     Some(given) => content(elem, len, &given.list, &known).or_else(|e| fail(given.line, e))?,
                     None => Content::Filler,
@@ -493,7 +493,7 @@ fn whole<'a>(kernel: &ir::Kernel, launch: &'a Launch, wave: u32) -> Result<Prepa
     }
     let mut wants = vec![];
     for param in &kernel.params {
-        let ParamKind::Buffer { elem, len, access, .. } = param.kind else {
+        let Some((elem, len, access)) = param.kind.elements() else {
             wants.push(None);
             continue;
         };

@@ -1,12 +1,13 @@
 //! A stand-in for `libcuda.so.1`: as much of the driver API as Lathe's runtime calls, for machines without a GPU. Three devices of
 //! compute capability 9.0, two of which reach each other, and whose only kernels are the ones of this crate's users: `add`, which adds,
-//! `relay`, which copies between peers, and `stray`, which faults.
+//! `relay`, which copies between peers, `shade`, which copies a texture to a surface, and `stray`, which faults.
 //!
 //! It shows that the runtime calls the driver in the right order with the right arguments. It shows nothing about a GPU.
 
 #![allow(non_snake_case)] // The driver's names.
 #![allow(clippy::missing_safety_doc, missing_docs)] // The driver API's manual has them.
 
+mod image;
 mod shared;
 mod state;
 
@@ -671,6 +672,10 @@ pub unsafe extern "C" fn cuLaunchKernel(
         (Some("add"), [x @ .., f0, f1, f2, f3]) if x.len() == 16 => {
             let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| x[at + i]));
             Step::Add { module, x: word(0), y: word(8), factor: f32::from_le_bytes([*f0, *f1, *f2, *f3]) }
+        }
+        (Some("shade"), words) if words.len() == 16 => {
+            let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| words[at + i]));
+            Step::Shade { module, texture: word(0), surface: word(8) }
         }
         (Some("relay"), args) if args.len() == 24 => {
             let [t0, t1, t2, t3, t4, t5, t6, t7, rest @ ..] = args else { return INVALID_VALUE };

@@ -38,6 +38,8 @@ pub enum Step {
     Fill { to: u64, value: u8, bytes: usize },
     /// `to[i] = from[i] + add`, for words where entries of a table of addresses point, by the code of a module, on a device.
     Relay { module: usize, device: i32, table: u64, from: u32, to: u32, add: u32, words: u32 },
+    /// All texels of a texture to a surface, by the code of a module.
+    Shade { module: usize, texture: u64, surface: u64 },
     /// A store to an address that nobody has.
     Stray,
     /// An event is passed.
@@ -109,6 +111,31 @@ pub struct State {
     pub functions: BTreeMap<usize, (usize, String)>,
     /// What linkers made.
     pub linkers: BTreeMap<usize, Vec<u8>>,
+    pub arrays: BTreeMap<usize, Array>,
+    /// Texture objects, numbered anew from the lowest that is free, as surfaces are: as the driver's, both may have one number.
+    pub textures: BTreeMap<u64, Object>,
+    pub surfaces: BTreeMap<u64, Object>,
+}
+
+/// An array.
+pub struct Array {
+    /// Bytes of a row.
+    pub row: usize,
+    pub texels: Box<[u8]>,
+}
+
+/// What kernels get of an array.
+pub struct Object {
+    pub array: usize,
+}
+
+impl Object {
+    /// A new one; its number.
+    pub fn hang(all: &mut BTreeMap<u64, Self>, array: usize) -> u64 {
+        let number = (1..).find(|n| !all.contains_key(n)).unwrap_or(u64::MAX);
+        all.insert(number, Self { array });
+        number
+    }
 }
 
 /// The state, locked; made at the first use.
@@ -219,6 +246,14 @@ impl State {
         Some((entry(from)?, entry(to)?))
     }
 
+    /// Texels of a texture and of a surface that is as large, and their bytes.
+    fn hung(&self, texture: u64, surface: u64) -> Option<(u64, u64, usize)> {
+        let array = |object: Option<&Object>| self.arrays.get(&object?.array);
+        let (from, to) = (array(self.textures.get(&texture))?, array(self.surfaces.get(&surface))?);
+        let start = |array: &Array| array.texels.as_ptr().addr() as u64;
+        (from.texels.len() == to.texels.len()).then(|| (start(from), start(to), from.texels.len()))
+    }
+
     /// Gives a stream a step, or notes it in the stream's capture.
     pub fn give(&mut self, stream: usize, step: Step) -> i32 {
         if self.fault != SUCCESS {
@@ -279,6 +314,13 @@ impl State {
                         _ => ILLEGAL_ADDRESS,
                     }
                 }
+                Step::Shade { module, texture, surface } => match self.hung(*texture, *surface) {
+                    Some((from, to, bytes)) if self.modules.contains_key(module) => {
+                        super::copy(to, from, bytes);
+                        SUCCESS
+                    }
+                    _ => ILLEGAL_ADDRESS,
+                },
                 Step::Stray => ILLEGAL_ADDRESS,
                 Step::Record(event) => {
                     self.clock += 0.25;

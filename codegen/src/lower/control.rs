@@ -96,6 +96,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
                     Place { buffer: *buffer, offset: *offset, unit: *unit, scalar: *scalar, mask: None, cache: *cache };
                 self.copy_to_lds(&place, *pointer, *bytes)
             }
+            Op::SurfaceStore { value, surface, x, y } => self.surface_store(*value, *surface, [*x, *y]),
             Op::Barrier => e.op("gpu.barrier", &[], &[], &[]).map(drop),
             Op::Fence { order, scope } => self.fence(*order, *scope),
             Op::Drain { scope } => backend.drain(&self.lanes(), *scope, self.copies_to_lds),
@@ -154,6 +155,8 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
                 let (buffer, offset, unit) = (*buffer, *offset, *unit);
                 self.s_buffer_load(&Place { buffer, offset, unit, scalar: None, mask: None, cache }, ty)
             }
+            Op::TextureFetch { texture, x, y } => self.texture_fetch(*texture, [*x, *y], ty),
+            Op::TextureSample { texture, u, v } => self.texture_sample(*texture, [*u, *v], ty),
             Op::BufferAtomic { kind, value, buffer, offset, unit, scalar, mask, nontemporal, scope } => {
                 let cache = ir::Cache { nontemporal: *nontemporal, ..ir::Cache::default() };
                 let (buffer, offset, unit, scalar, mask) = (*buffer, *offset, *unit, *scalar, *mask);

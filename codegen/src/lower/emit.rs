@@ -126,6 +126,7 @@ impl<'c, 'a> Emitter<'c, 'a> {
         match t {
             ir::Type::Scalar(s) => self.scalar(s),
             ir::Type::Vector(s, n) => Type::vector(&[u64::from(n)], self.scalar(s)),
+            ir::Type::Texture(_) | ir::Type::Surface(_) => self.int(64),
             ir::Type::Ptr(ir::Space::Lds, _) => llvm::r#type::pointer(self.context, LDS),
             ir::Type::Ptr(ir::Space::Global, _) | ir::Type::Buffer(_) => llvm::r#type::pointer(self.context, GLOBAL),
         }

@@ -14,6 +14,7 @@ mod call;
 pub mod codes;
 mod control;
 pub mod emit;
+mod image;
 pub mod lanes;
 mod marks;
 mod math;
@@ -146,6 +147,7 @@ impl<'c, 'a> Lowering<'c, 'a, '_> {
             .iter()
             .map(|p| match p.kind {
                 ParamKind::Buffer { .. } => llvm::r#type::pointer(context, GLOBAL),
+                ParamKind::Texture { .. } | ParamKind::Surface(_) => module.int(64),
                 ParamKind::Scalar(s) => module.scalar(s),
             })
             .collect();

@@ -98,6 +98,7 @@ fn llvm_type(ty: ir::Type) -> String {
         ir::Type::Vector(_, n) => format!("<{n} x {scalar}>"),
         ir::Type::Ptr(Space::Lds, _) => format!("ptr addrspace({LDS})"),
         ir::Type::Ptr(Space::Global, _) | ir::Type::Buffer(_) => format!("ptr addrspace({GLOBAL})"),
+        ir::Type::Texture(_) | ir::Type::Surface(_) => "i64".to_owned(),
         ir::Type::Scalar(_) => scalar,
     }
 }

@@ -108,6 +108,33 @@ pub trait Backend: Sync {
         scope: Option<Attribute<'c>>,
     ) -> Result<bool>;
 
+    // Images, which the verifier lets kernels have only where there are texture units
+
+    /// Four f32 of the texel in a column and a row that there are.
+    fn texture_fetch<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        texture: Value<'c, 'a>,
+        at: [Value<'c, 'a>; 2],
+    ) -> Result<Vec<Value<'c, 'a>>>;
+
+    /// Four f32 of the colour at a place in the image or on its edge.
+    fn texture_sample<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        texture: Value<'c, 'a>,
+        at: [Value<'c, 'a>; 2],
+    ) -> Result<Vec<Value<'c, 'a>>>;
+
+    /// Stores a texel, as integers, at a column in bytes and a row; nothing where there is none.
+    fn surface_store<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        surface: Value<'c, 'a>,
+        at: [Value<'c, 'a>; 2],
+        elements: &[Value<'c, 'a>],
+    ) -> Result<()>;
+
     // Lanes
 
     /// Index of the lane in its wave: 32 bits.

@@ -191,6 +191,7 @@ impl Elementwise {
 fn p_elem(p: &Param) -> Scalar {
     match p.kind {
         ParamKind::Buffer { elem, .. } => elem,
+        ParamKind::Texture { image, .. } | ParamKind::Surface(image) => image.elem,
         ParamKind::Scalar(s) => s,
     }
 }

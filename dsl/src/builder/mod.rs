@@ -7,6 +7,7 @@ mod buffer;
 mod control;
 mod element;
 mod group;
+mod image;
 mod lanes;
 mod mailbox;
 mod math;
@@ -32,6 +33,7 @@ pub use element::{
 };
 pub use group::{Group, Grouped};
 pub use half::{bf16, f16};
+pub use image::{ReadFrom, Surface, Texel, Texture};
 pub use mailbox::{
     Bounded, HEALTH_WORDS, Mailbox, Message, NO_SOURCE, POLL_MAX, Region, TAG_EPOCHS, TAG_SLOTS, WAITED_UNIT_NS,
     step_tag_of,
@@ -205,11 +207,15 @@ impl<'k> Builder<'k> {
 
     #[track_caller]
     fn const_value(&self, ty: Type, bits: Bits) -> Value {
+        self.const_value_at(ty, bits, Location::caller())
+    }
+
+    fn const_value_at(&self, ty: Type, bits: Bits, location: Location) -> Value {
         let state = &mut *self.state.borrow_mut();
         if let Some(&v) = state.known.get(&(ty, bits)) {
             return v;
         }
-        let number = state.number(Location::caller());
+        let number = state.number(location);
         let v = state.value(ty);
         state.known.insert((ty, bits), v);
         state.constants.push(Inst { number, op: Op::Const(bits), results: vec![v] });

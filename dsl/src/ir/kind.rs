@@ -72,7 +72,10 @@ impl Op {
             | Self::BufferAtomic { .. }
             | Self::BufferAtomicCas { .. }
             | Self::SBufferLoad { .. }
-            | Self::CopyToLds { .. } => OpKind::Memory,
+            | Self::CopyToLds { .. }
+            | Self::TextureFetch { .. }
+            | Self::TextureSample { .. }
+            | Self::SurfaceStore { .. } => OpKind::Memory,
             Self::LaneShuffle { .. }
             | Self::Butterfly { .. }
             | Self::Ballot(_)

@@ -5,6 +5,7 @@
 
 mod def;
 mod fast_math;
+mod image;
 mod kind;
 mod op;
 mod parse;
@@ -20,6 +21,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 pub use def::{Agreement, Family, OpDef};
 pub use fast_math::{FastFlags, FastMath};
+pub use image::{Coordinates, Filter, ImageType, MAX_IMAGE, MAX_IMAGES, TEXEL};
 pub use kind::OpKind;
 pub use op::{
     AtomicKind, AtomicOp, Axis, BinaryOp, Bits, ButterflyOp, Cache, Coherence, Memory, NativeCode, NativeForm,
@@ -139,13 +141,16 @@ impl Param {
     pub fn ty(&self) -> Type {
         match self.kind {
             ParamKind::Buffer { elem, .. } => Type::Buffer(elem),
+            ParamKind::Texture { image, .. } => Type::Texture(image.elem),
+            ParamKind::Surface(image) => Type::Surface(image.elem),
             ParamKind::Scalar(s) => Type::Scalar(s),
         }
     }
 }
 
 /// What a parameter is. Kernel ABI: parameters in order, each at its natural alignment;
-/// a buffer is its 64-bit device address (the extent is part of the build key), a scalar its bits.
+/// a buffer is its 64-bit device address (the extent is part of the build key), an image the 64-bit handle of its texture or
+/// surface object (on the CPU device the address of its texels), a scalar its bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum ParamKind {
     /// Global memory.
@@ -159,6 +164,17 @@ pub enum ParamKind {
         /// Alignment of the address in bytes, a power of two.
         align: u32,
     },
+    /// An image that the kernel reads through texture units. Coordinates outside stand for the nearest texel's.
+    Texture {
+        /// Texels.
+        image: ImageType,
+        /// What samples are.
+        filter: Filter,
+        /// What sample coordinates count.
+        coordinates: Coordinates,
+    },
+    /// An image that the kernel stores texels to.
+    Surface(ImageType),
     /// A value, the same for all threads.
     Scalar(Scalar),
 }
@@ -168,7 +184,7 @@ impl ParamKind {
     pub fn buffer_bytes(self) -> Option<u64> {
         match self {
             Self::Buffer { elem, len, .. } => Some(len * u64::from(elem.bytes())),
-            Self::Scalar(_) => None,
+            Self::Texture { .. } | Self::Surface(_) | Self::Scalar(_) => None,
         }
     }
 
@@ -184,7 +200,7 @@ impl ParamKind {
     /// Size and alignment in the argument block, in bytes.
     pub fn abi_bytes(self) -> u32 {
         match self {
-            Self::Buffer { .. } => 8,
+            Self::Buffer { .. } | Self::Texture { .. } | Self::Surface(_) => 8,
             Self::Scalar(s) => s.bytes(),
         }
     }

@@ -761,6 +761,46 @@ ops! {
             cache: Cache,
         } = "copy_to_lds", "k.copy_to_lds(b, offset, p, bytes)", "buffer_load_to_lds, BufferCopyLDS", Class::PLAIN,
             "(b: buffer, offset: u32 or idx, p: lds<T>)", BITS;
+        /// The texel in a column and a row of an image, or the nearest one where there is none: a texel's four elements as they
+        /// are, or each as f32, which is exact. The image must not be written during the launch. NVIDIA only, as all operations on
+        /// textures and surfaces; elsewhere images are buffers (`Units::Emulated`).
+        TextureFetch {
+            /// The image.
+            texture: Value,
+            /// `i32`: column.
+            x: Value,
+            /// `i32`: row.
+            y: Value,
+        } = "texture_fetch", "k.texture_fetch(t, x, y)", "tex.2d.v4.f32.s32", Class::TEXEL, "(t: texture<T>, x: i32, y: i32) -> T×4 or f32x4", BITS;
+        /// An image's colour at a place, by the filter and the coordinates that its parameter declares, computed in f32. With `e` the
+        /// extent where coordinates are normalized and 1 where they count texels, along each axis: `nearest` takes the texel
+        /// `floor(u·e)`; `linear` takes `s = floor(fma(u, e, −0.5)·256 + 0.5)`, the texel before, `s >> 8`, and the weight
+        /// `a = (s & 255)/256` of the one after it, and makes `fma(a, q, fma(−a, p, p))` of two texels `p` and `q`, along x, then
+        /// along y. Beyond an edge is the texel at the edge; a NaN counts as 0. The result's elements are f32, or the image's,
+        /// rounded once more to nearest even. The image must not be written during the launch.
+        TextureSample {
+            /// The image.
+            texture: Value,
+            /// `f32`: place along a row.
+            u: Value,
+            /// `f32`: place along a column.
+            v: Value,
+        } = "texture_sample", "k.texture_sample(t, u, v)", "tex.2d.v4.f32.f32", Class::TEXEL, "(t: texture<T>, u: f32, v: f32) -> T×4 or f32x4",
+            Agreement::Bound("nearest: the same texel, or the one next to it where the place is within 1/256 of the edge between both; \
+                linear: what places within 1/256 along x and y give, plus 2^-10 of the largest texel around");
+        /// Stores a texel; nothing where the image has no such column and row. What is stored is visible to later launches, not to
+        /// this one. No result. Which of several threads' different values a texel keeps, if one operation stores them there, is
+        /// unspecified; `cpu` reports it.
+        SurfaceStore {
+            /// Four elements.
+            value: Value,
+            /// The image.
+            surface: Value,
+            /// `i32`: column.
+            x: Value,
+            /// `i32`: row.
+            y: Value,
+        } = "surface_store", "k.surface_store(v, s, x, y)", "sust.b.2d.v4.b16.zero", Class::TEXEL, "(v: T×4, s: surface<T>, x: i32, y: i32)", BITS;
         /// Ends a group of copies to LDS: those that the thread started since its last mark.
         AsyncMark = "asyncmark", "k.asyncmark()", "rocdl.asyncmark", Class::ALL, "()", Agreement::None;
         /// Waits until all copies to LDS have landed that the thread started before its mark number `n`, counted back from

@@ -14,7 +14,7 @@ use std::fmt::{self, Display, Formatter};
 
 use super::def::Family;
 use super::parts::{Show, quoted};
-use super::{Access, Bits, Block, Inst, Kernel, LdsArray, Param, ParamKind, Scalar, Type, Value};
+use super::{Access, Bits, Block, ImageType, Inst, Kernel, LdsArray, Param, ParamKind, Scalar, Type, Value};
 
 /// Version of the printed form, in its first line.
 pub(super) const VERSION: u32 = 2;
@@ -50,6 +50,13 @@ impl Display for Param {
         match self.kind {
             ParamKind::Buffer { elem, len, access, align } => {
                 write!(f, "{}: buffer<{elem}> len {len} {access} align {align}", name(self.name))
+            }
+            ParamKind::Texture { image: ImageType { elem, width, height }, filter, coordinates } => {
+                let name = name(self.name);
+                write!(f, "{name}: texture<{elem}> size {width}x{height} filter {filter} coordinates {coordinates}")
+            }
+            ParamKind::Surface(ImageType { elem, width, height }) => {
+                write!(f, "{}: surface<{elem}> size {width}x{height}", name(self.name))
             }
             ParamKind::Scalar(s) => write!(f, "{}: {s}", name(self.name)),
         }

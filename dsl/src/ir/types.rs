@@ -149,6 +149,8 @@ impl Class {
     ]);
     /// All integers.
     pub const INT: Self = Self::SIZED.or(Self::IDX);
+    /// What texels of images are made of.
+    pub const TEXEL: Self = Self::of(&[Scalar::F16, Scalar::F32]);
     /// Floats.
     pub const FLOAT: Self = Self::of(&[Scalar::F16, Scalar::Bf16, Scalar::F32, Scalar::F64]);
     /// Floats that have transcendental functions.
@@ -222,6 +224,10 @@ pub enum Type {
     Ptr(Space, Scalar),
     /// A stretch of global memory with its extent: a kernel parameter, or made by `make_buffer`.
     Buffer(Scalar),
+    /// An image with texels of four elements that is read: a kernel parameter.
+    Texture(Scalar),
+    /// An image with texels of four elements that is stored to: a kernel parameter.
+    Surface(Scalar),
 }
 
 impl Type {
@@ -235,7 +241,12 @@ impl Type {
     /// The element type.
     pub const fn scalar(self) -> Scalar {
         match self {
-            Self::Scalar(s) | Self::Vector(s, _) | Self::Ptr(_, s) | Self::Buffer(s) => s,
+            Self::Scalar(s)
+            | Self::Vector(s, _)
+            | Self::Ptr(_, s)
+            | Self::Buffer(s)
+            | Self::Texture(s)
+            | Self::Surface(s) => s,
         }
     }
 
@@ -264,6 +275,8 @@ impl Type {
             Self::Vector(_, n) => Self::Vector(scalar, n),
             Self::Ptr(space, _) => Self::Ptr(space, scalar),
             Self::Buffer(_) => Self::Buffer(scalar),
+            Self::Texture(_) => Self::Texture(scalar),
+            Self::Surface(_) => Self::Surface(scalar),
         }
     }
 }
@@ -275,6 +288,8 @@ impl fmt::Display for Type {
             Self::Vector(s, n) => write!(f, "{s}x{n}"),
             Self::Ptr(space, s) => write!(f, "{}<{s}>", space.name()),
             Self::Buffer(s) => write!(f, "buffer<{s}>"),
+            Self::Texture(s) => write!(f, "texture<{s}>"),
+            Self::Surface(s) => write!(f, "surface<{s}>"),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What a target cannot do, said by name before a compiler trips over it.
 
-use crate::ir::Op;
+use crate::image;
+use crate::ir::{Op, ParamKind};
 use crate::target::{Arch, Target};
 
 /// Why `target` has no such operation and what to write instead; `None` if it has one.
@@ -13,4 +14,11 @@ pub fn lacks(op: &Op, target: Target) -> Option<String> {
         }),
         _ => None,
     }
+}
+
+/// Why kernels for `target` take no such parameter and what to write instead; `None` if they do.
+pub(super) fn lacks_param(kind: ParamKind, target: Target) -> Option<String> {
+    (kind.image().is_some() && !image::has_units(target)).then(|| {
+        format!("needs texture units, and Lathe uses none of {target}; declare it with `Units::Emulated` or `Units::WhereThereAre`")
+    })
 }

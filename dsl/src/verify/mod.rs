@@ -16,7 +16,7 @@ mod together;
 use crate::error::{Refusal, Warning};
 use crate::facts::Facts;
 use crate::ir::{
-    Block, Inst, Kernel, Location, MAX_ARGUMENT_BYTES, MAX_BUFFER_BYTES, Op, ParamKind, Scalar, Type, Value,
+    Block, Inst, Kernel, Location, MAX_ARGUMENT_BYTES, MAX_BUFFER_BYTES, MAX_IMAGES, Op, ParamKind, Scalar, Type, Value,
 };
 use crate::target::Target;
 use crate::uniform::Uniformity;
@@ -128,11 +128,20 @@ fn whole(kernel: &Kernel, target: Target) -> Result<(), String> {
                     ));
                 }
             }
+            ParamKind::Texture { image, .. } | ParamKind::Surface(image) => {
+                lacks::lacks_param(p.kind, target)
+                    .map_or_else(|| image.check(), Err)
+                    .map_err(|why| format!("image `{}` {why}", p.name))?;
+            }
             ParamKind::Scalar(s) if !s.in_memory() => {
                 return Err(format!("scalar `{}` is {s}, {}", p.name, no_memory_form(s)));
             }
             ParamKind::Scalar(_) => {}
         }
+    }
+    let images = kernel.params.iter().filter(|p| p.kind.image().is_some()).count();
+    if images > MAX_IMAGES {
+        return Err(format!("{images} images; one kernel takes at most {MAX_IMAGES}"));
     }
     for a in &kernel.lds {
         let allowed = a.elem.bytes()..=MAX_ALIGN;

@@ -56,6 +56,11 @@ impl Scope<'_> {
                         "{ty} at the edge of a region; only data and pointers enter or leave one: use the buffer inside"
                     ));
                 }
+                Type::Texture(_) | Type::Surface(_) => {
+                    return Err(format!(
+                        "{ty} at the edge of a region; only data and pointers enter or leave one: use the image inside"
+                    ));
+                }
                 Type::Vector(_, n) if *n == 0 || *n > MAX_VECTOR => {
                     return Err(format!("a vector of {n} elements; allowed are 1 to {MAX_VECTOR}"));
                 }

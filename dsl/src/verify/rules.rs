@@ -3,7 +3,7 @@
 
 use super::memory::{Does, Place, accessible, address_of, how, scalar_loadable, through};
 use super::{MAX_MARK, MAX_VECTOR, Scope, lacks, narrow};
-use crate::ir::{AtomicKind, Class, Inst, Op, Order, Scalar, Scope as Threads, Space, Type};
+use crate::ir::{AtomicKind, Class, Inst, Op, Order, Scalar, Scope as Threads, Space, TEXEL, Type};
 
 /// Bits of the instruction classes that AMD's scheduler knows.
 const SCHED_CLASSES: u32 = 0x7FF;
@@ -376,6 +376,25 @@ impl Scope<'_> {
                 }
                 Ok(())
             }
+            Op::TextureFetch { x, y, .. } => {
+                self.read_from_texture(operands[0], result()?)?;
+                same(Type::Scalar(Scalar::I32), "the column", self.ty(*x)?)?;
+                same(Type::Scalar(Scalar::I32), "the row", self.ty(*y)?)
+            }
+            Op::TextureSample { u, v, .. } => {
+                self.read_from_texture(operands[0], result()?)?;
+                same(Type::Scalar(Scalar::F32), "the place along x", self.ty(*u)?)?;
+                same(Type::Scalar(Scalar::F32), "the place along y", self.ty(*v)?)
+            }
+            Op::SurfaceStore { value, surface, x, y } => {
+                nothing()?;
+                match self.ty(*surface)? {
+                    Type::Surface(elem) => same(Type::Vector(elem, TEXEL), "the texel", self.ty(*value)?)?,
+                    other => return Err(format!("stores a texel to {other}; it needs a surface parameter")),
+                }
+                same(Type::Scalar(Scalar::I32), "the column", self.ty(*x)?)?;
+                same(Type::Scalar(Scalar::I32), "the row", self.ty(*y)?)
+            }
             Op::LaneShuffle { value, amount, width, .. } => {
                 let ty = result()?;
                 data(ty)?;
@@ -473,6 +492,19 @@ impl Scope<'_> {
             }
             Op::While { .. } | Op::Native { .. } => Ok(()),
         }
+    }
+
+    /// A texel, or a colour between texels, that is read.
+    fn read_from_texture(&self, texture: Type, result: Type) -> Result<(), String> {
+        let Type::Texture(elem) = texture else {
+            return Err(format!("reads a texel of {texture}; it needs a texture parameter"));
+        };
+        let texel = |elem| Type::Vector(elem, TEXEL);
+        if result == texel(elem) || result == texel(Scalar::F32) {
+            return Ok(());
+        }
+        let own = if elem == Scalar::F32 { String::new() } else { format!("{} or ", texel(elem)) };
+        Err(format!("the result is {result} where {own}{} is wanted", texel(Scalar::F32)))
     }
 
     /// Lanes of a logical group.

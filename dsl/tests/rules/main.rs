@@ -71,6 +71,7 @@ impl Ir {
             }
             Type::Ptr(Space::Global, _) => Op::IntToPtr(self.value(U64)),
             Type::Buffer(_) => Op::MakeBuffer { address: self.value(U64), bytes: self.value(U32) },
+            Type::Texture(_) | Type::Surface(_) => unreachable!("only parameters are"),
         };
         self.push(op, &[ty])[0]
     }

@@ -151,3 +151,44 @@ fn scopes_narrow_and_widen() {
         assert_eq!((narrow.wide(), wide.one_as(), narrow.one_as(), wide.wide()), (wide, narrow, narrow, wide));
     }
 }
+
+/// Reads and stores to images, by texture units or not.
+pub(super) fn images(units: Units) -> Kernel {
+    let target = Target::SM_90;
+    let read = Image2d::new(7, 5).linear().normalized().units(units);
+    let stored = Image2d::new(7, 5).units(units);
+    let params = vec![
+        Param { name: "t", kind: read.texture(Scalar::F16, target) },
+        Param { name: "s", kind: stored.surface(Scalar::F16, target) },
+    ];
+    let kernel = build("k", target, LAUNCH, params, |k| {
+        let (t, s) = (k.texture::<f16>(0, read), k.surface::<f16>(1, stored));
+        assert_eq!((t.image(), s.image()), (read, stored));
+        let x = k.lane_id().bitcast::<i32>();
+        let texel: V<Vector<f16, 4>> = k.texture_fetch::<f16, _>(t, x, 1);
+        let colour: V<Vector<f32, 4>> = k.texture_sample::<f32, _>(t, 0.5, 0.25);
+        let own: V<Vector<f16, 4>> = k.texture_sample::<f16, _>(t, 0.5, 0.25);
+        drop_value(colour);
+        k.surface_store(texel + own, s, x, 2);
+    })
+    .unwrap();
+    verify(&kernel, target).unwrap_or_else(|e| panic!("{e}\n{kernel}"));
+    kernel
+}
+
+#[test]
+fn images_are_read_and_stored_to_by_units_or_as_buffers() {
+    let hardware = images(Units::Hardware);
+    assert_eq!(
+        names(&hardware),
+        ["lane_id", "bitcast", "texture_fetch", "texture_sample", "texture_sample", "add", "surface_store"]
+    );
+    assert_eq!(hardware.abi_layout(), (vec![0, 8], 16));
+    assert_eq!(images(Units::WhereThereAre), hardware);
+    let text = hardware.to_string();
+    assert!(text.contains("param %0 t: texture<f16> size 7x5 filter linear coordinates normalized\n"), "{text}");
+    assert!(text.contains("param %1 s: surface<f16> size 7x5\n"), "{text}");
+    let spelt = images(Units::Emulated);
+    let count = |name| names(&spelt).iter().filter(|n| **n == name).count();
+    assert_eq!(["buffer_load", "buffer_store", "texture_fetch", "surface_store"].map(count), [1 + 4 + 4, 1, 0, 0]);
+}

@@ -5,10 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use lathe_dsl::Target;
-use lathe_dsl::ir::{Param, ParamKind};
+use lathe_dsl::image;
+use lathe_dsl::ir::{ImageType, Param};
 use lathe_dsl::numerics::MmaRounding;
 
-use super::driver::Sharing;
+use super::driver::{Image, ImageHandle, Images, Sampling, Sharing};
 use super::group::{Blamed, Rank};
 use super::{Device, DeviceId, LaunchReport, wrong_code};
 use crate::error::Error;
@@ -162,6 +163,61 @@ impl Device for Cpu {
     fn sharing(&self) -> Option<&dyn Sharing> {
         Some(self)
     }
+
+    fn images(&self) -> Option<&dyn Images> {
+        image::has_units(self.target).then_some(self)
+    }
+}
+
+/// Texels of an image, row by row.
+struct Rows {
+    memory: Arc<Mutex<Memory>>,
+    address: u64,
+    texels: Arc<GlobalBuffer>,
+}
+
+impl Images for Cpu {
+    fn image(&self, image: ImageType, _: Sampling) -> Result<Arc<dyn Image>, Error> {
+        let address = self.alloc(image.bytes())?;
+        let (texels, _) = self.find(address, image.bytes())?;
+        Ok(Arc::new(Rows { memory: self.memory.clone(), address, texels }))
+    }
+
+    fn owner(&self, handle: ImageHandle) -> Option<Arc<dyn Image>> {
+        let (ImageHandle::Texture(address) | ImageHandle::Surface(address)) = handle;
+        let mut memory = self.memory();
+        let (texels, owners) = memory.own.get_mut(&address)?;
+        *owners += 1;
+        Some(Arc::new(Rows { memory: self.memory.clone(), address, texels: texels.clone() }))
+    }
+}
+
+impl Image for Rows {
+    fn number(&self) -> u64 {
+        self.address
+    }
+
+    fn texture(&self) -> u64 {
+        self.address
+    }
+
+    fn surface(&self) -> u64 {
+        self.address
+    }
+
+    fn write(&self, texels: &[u8]) -> Result<(), Error> {
+        self.texels.write(0, texels).map_err(Error::fault)
+    }
+
+    fn read(&self, texels: &mut [u8]) -> Result<(), Error> {
+        self.texels.read(0, texels).map_err(Error::fault)
+    }
+}
+
+impl Drop for Rows {
+    fn drop(&mut self) {
+        release(&mut lock(&self.memory).own, self.address);
+    }
 }
 
 /// A launch's arguments, found in the device's memory.
@@ -218,8 +274,8 @@ impl Cpu {
         };
         let value = |(param, at): (&Param, &u32)| {
             let value = word(*at, param.kind.abi_bytes());
-            let ParamKind::Buffer { .. } = param.kind else { return Ok(Value::Scalar(value)) };
-            let bytes = param.kind.buffer_bytes().unwrap_or(0);
+            let Some((elem, len, _)) = param.kind.elements() else { return Ok(Value::Scalar(value)) };
+            let bytes = len * u64::from(elem.bytes());
             match self.find(value, bytes)? {
                 (buffer, 0) => Ok(Value::Buffer(buffer)),
                 // A launch argument is a whole buffer.

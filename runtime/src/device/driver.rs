@@ -6,6 +6,8 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lathe_dsl::ir::{Coordinates, Filter, ImageType};
+
 use super::peer::{PeerHandle, PeerRegion};
 use crate::error::Error;
 use crate::jit::Compiled;
@@ -195,4 +197,58 @@ pub trait Sharing: Send + Sync {
 pub trait Opened: Send + Sync {
     /// Where it begins there.
     fn address(&self) -> u64;
+}
+
+/// How an image's texture is sampled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sampling {
+    /// What samples between texel centres are.
+    pub filter: Filter,
+    /// What their coordinates count.
+    pub coordinates: Coordinates,
+}
+
+/// What kernels get of an image.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum ImageHandle {
+    /// To read it.
+    Texture(u64),
+    /// To store to it.
+    Surface(u64),
+}
+
+/// A device whose kernels take images.
+pub trait Images: Send + Sync {
+    /// A new image, of a type that was checked; its content is undefined.
+    ///
+    /// # Errors
+    /// [`Error::OutOfMemory`], or what the driver says.
+    fn image(&self, image: ImageType, sampling: Sampling) -> Result<Arc<dyn Image>, Error>;
+
+    /// The image that kernels get as `handle`, if it lives.
+    fn owner(&self, handle: ImageHandle) -> Option<Arc<dyn Image>>;
+}
+
+/// An image of a device. Dropped by its last owner, it waits for what the device's queues were given before.
+pub trait Image: Send + Sync {
+    /// A number that no other image of the device has.
+    fn number(&self) -> u64;
+
+    /// What kernels get to read it.
+    fn texture(&self) -> u64;
+
+    /// What kernels get to store to it.
+    fn surface(&self) -> u64;
+
+    /// Copies all texels, row by row, to the device.
+    ///
+    /// # Errors
+    /// What the driver says.
+    fn write(&self, texels: &[u8]) -> Result<(), Error>;
+
+    /// Copies all texels from the device.
+    ///
+    /// # Errors
+    /// What the driver says.
+    fn read(&self, texels: &mut [u8]) -> Result<(), Error>;
 }

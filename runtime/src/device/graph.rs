@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use lathe_dsl::ir::{Kernel, ParamKind};
 
 use super::Device;
-use super::driver::Recording;
+use super::driver::{Image, ImageHandle, Recording};
 use super::stream::Stream;
 use crate::error::Error;
 use crate::launch::ArgBlock;
@@ -47,15 +47,16 @@ impl fmt::Debug for Graph {
     }
 }
 
-/// Allocations that are kept until this is dropped.
+/// Allocations and images that are kept until this is dropped.
 pub(super) struct Kept {
     device: Arc<dyn Device>,
     addresses: Mutex<Vec<u64>>,
+    images: Mutex<Vec<Arc<dyn Image>>>,
 }
 
 impl Kept {
     pub(super) fn new(device: Arc<dyn Device>) -> Self {
-        Self { device, addresses: Mutex::default() }
+        Self { device, addresses: Mutex::default(), images: Mutex::default() }
     }
 
     /// Keeps the allocation that covers `address`.
@@ -67,14 +68,26 @@ impl Kept {
         Ok(())
     }
 
-    /// Keeps the buffers among a launch's arguments.
+    /// Keeps an image that kernels get as `handle`.
+    fn keep_image(&self, handle: ImageHandle) -> Result<(), Error> {
+        let (ImageHandle::Texture(address) | ImageHandle::Surface(address)) = handle;
+        let unknown = || Error::BadAddress { device: self.device.name(), address, bytes: 0 };
+        let image = self.device.images().and_then(|images| images.owner(handle)).ok_or_else(unknown)?;
+        self.images.lock().unwrap_or_else(PoisonError::into_inner).push(image);
+        Ok(())
+    }
+
+    /// Keeps the buffers and images among a launch's arguments.
     pub(super) fn keep_arguments(&self, kernel: &Kernel, args: &ArgBlock) -> Result<(), Error> {
         let (offsets, _) = kernel.abi_layout();
         for (param, at) in kernel.params.iter().zip(offsets) {
-            if let ParamKind::Buffer { .. } = param.kind
-                && let Some(address) = args.bytes().get(at as usize..).and_then(|rest| rest.first_chunk())
-            {
-                self.keep(u64::from_le_bytes(*address))?;
+            let Some(word) = args.bytes().get(at as usize..).and_then(|rest| rest.first_chunk()) else { continue };
+            let word = u64::from_le_bytes(*word);
+            match param.kind {
+                ParamKind::Buffer { .. } => self.keep(word)?,
+                ParamKind::Texture { .. } => self.keep_image(ImageHandle::Texture(word))?,
+                ParamKind::Surface(_) => self.keep_image(ImageHandle::Surface(word))?,
+                ParamKind::Scalar(_) => {}
             }
         }
         Ok(())

@@ -147,6 +147,11 @@ pub trait Device: Any + Send + Sync {
         None
     }
 
+    /// How it keeps images, if its kernels take some.
+    fn images(&self) -> Option<&dyn driver::Images> {
+        None
+    }
+
     /// How it shares memory with other devices, if it does.
     fn sharing(&self) -> Option<&dyn driver::Sharing> {
         None

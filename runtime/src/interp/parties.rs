@@ -154,11 +154,16 @@ pub(super) fn check_args(program: &Program, args: &[ArgValue<'_>]) -> Result<(),
                     return refuse(format!("is {bits:#x}, which does not fit {s}"));
                 }
             }
-            (ParamKind::Buffer { elem, .. }, ArgValue::Scalar(_)) => {
+            (kind, ArgValue::Scalar(_)) => {
+                let elem = kind.elements().map_or("no elements".to_owned(), |(elem, ..)| elem.to_string());
                 return refuse(format!("is a buffer of {elem}, a scalar was given"));
             }
             (ParamKind::Scalar(s), ArgValue::Buffer(_)) => {
                 return refuse(format!("is a scalar of type {s}, a buffer was given"));
+            }
+            // A program's images are buffers.
+            (ParamKind::Texture { .. } | ParamKind::Surface(_), ArgValue::Buffer(_)) => {
+                return refuse("is an image, a buffer was given".to_owned());
             }
         }
     }

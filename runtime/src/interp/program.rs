@@ -1,5 +1,6 @@
 //! Linear form of a kernel: what the executor runs.
 
+use lathe_dsl::image;
 use lathe_dsl::ir::{Axis, Kernel, LdsArray, Location, Param, Scalar, ShuffleOp, Space};
 
 use super::alu::{Coding, Fn1, Fn2, Fn3, Rmw};
@@ -292,7 +293,11 @@ impl Program {
     /// # Errors
     /// [`Error::Malformed`] if the kernel breaks a rule that execution relies on; a verified kernel breaks none.
     pub fn new(kernel: &Kernel) -> Result<Self, Error> {
-        flatten::flatten(kernel)
+        // An image is a buffer here, and its accesses mean what they are spelt out as.
+        match image::spelt_out(kernel) {
+            Some(kernel) => flatten::flatten(&kernel),
+            None => flatten::flatten(kernel),
+        }
     }
 
     /// The kernel's name.

@@ -28,6 +28,13 @@ pub struct Amdgpu {
     pub chip: &'static Chip,
 }
 
+impl Amdgpu {
+    /// The verifier refuses such kernels before.
+    fn no_units(&self) -> String {
+        format!("Lathe uses no texture units of {}", self.chip.name)
+    }
+}
+
 impl Backend for Amdgpu {
     fn chip(&self) -> &'static Chip {
         self.chip
@@ -156,6 +163,36 @@ impl Backend for Amdgpu {
         scope: Option<Attribute<'c>>,
     ) -> Result<bool> {
         self.load_lds(at.e, access, pointer, scope)
+    }
+
+    // Images
+
+    fn texture_fetch<'c, 'a>(
+        &self,
+        _: &Emitter<'c, 'a>,
+        _: Value<'c, 'a>,
+        _: [Value<'c, 'a>; 2],
+    ) -> Result<Vec<Value<'c, 'a>>> {
+        Err(self.no_units())
+    }
+
+    fn texture_sample<'c, 'a>(
+        &self,
+        _: &Emitter<'c, 'a>,
+        _: Value<'c, 'a>,
+        _: [Value<'c, 'a>; 2],
+    ) -> Result<Vec<Value<'c, 'a>>> {
+        Err(self.no_units())
+    }
+
+    fn surface_store<'c, 'a>(
+        &self,
+        _: &Emitter<'c, 'a>,
+        _: Value<'c, 'a>,
+        _: [Value<'c, 'a>; 2],
+        _: &[Value<'c, 'a>],
+    ) -> Result<()> {
+        Err(self.no_units())
     }
 
     // Lanes

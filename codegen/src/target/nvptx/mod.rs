@@ -1,6 +1,7 @@
 //! NVIDIA: plain global accesses behind explicit range checks, PTX text.
 
 mod copy;
+mod image;
 mod lanes;
 mod matrix;
 mod matrix_scaled;
@@ -150,6 +151,36 @@ impl Backend for Nvptx {
         _: Option<Attribute<'c>>,
     ) -> Result<bool> {
         self.copy_async(at, access, pointer)
+    }
+
+    // Images
+
+    fn texture_fetch<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        texture: Value<'c, 'a>,
+        at: [Value<'c, 'a>; 2],
+    ) -> Result<Vec<Value<'c, 'a>>> {
+        Self::tex(e, "s32", texture, at)
+    }
+
+    fn texture_sample<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        texture: Value<'c, 'a>,
+        at: [Value<'c, 'a>; 2],
+    ) -> Result<Vec<Value<'c, 'a>>> {
+        Self::tex(e, "f32", texture, at)
+    }
+
+    fn surface_store<'c, 'a>(
+        &self,
+        e: &Emitter<'c, 'a>,
+        surface: Value<'c, 'a>,
+        at: [Value<'c, 'a>; 2],
+        elements: &[Value<'c, 'a>],
+    ) -> Result<()> {
+        Self::sust(e, surface, at, elements)
     }
 
     // Lanes

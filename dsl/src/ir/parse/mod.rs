@@ -11,8 +11,8 @@ use std::collections::HashMap;
 
 use super::print::VERSION;
 use super::{
-    Access, Block, FastFlags, FastMath, Inst, Kernel, Launch, LdsArray, Location, Name, Op, OpNumber, Param, ParamKind,
-    Scalar, Space, Type, Value, def::Family, intern,
+    Access, Block, Coordinates, FastFlags, FastMath, Filter, ImageType, Inst, Kernel, Launch, LdsArray, Location, Name,
+    Op, OpNumber, Param, ParamKind, Scalar, Space, Type, Value, def::Family, intern,
 };
 use crate::verify::MAX_DEPTH;
 use lex::{Kind, Token, tokens};
@@ -274,12 +274,30 @@ impl<'a> Parser<'a> {
                 let align = self.number("an alignment in bytes")?;
                 ParamKind::Buffer { elem, len, access, align }
             }
+            Type::Texture(elem) => {
+                let image = self.image(elem)?;
+                self.expect("filter")?;
+                let filter = self.read("nearest or linear", Filter::named)?;
+                self.expect("coordinates")?;
+                let coordinates = self.read("texels or normalized", Coordinates::named)?;
+                ParamKind::Texture { image, filter, coordinates }
+            }
+            Type::Surface(elem) => ParamKind::Surface(self.image(elem)?),
             Type::Scalar(s) => ParamKind::Scalar(s),
-            _ => return Err(self.wrong(&self.tokens[self.at - 1], "a scalar or buffer type")),
+            _ => return Err(self.wrong(&self.tokens[self.at - 1], "a scalar, buffer or image type")),
         };
         let param = Param { name, kind };
         self.define(&value, param.ty())?;
         Ok(param)
+    }
+
+    /// `size 4x2`.
+    fn image(&mut self, elem: Scalar) -> Result<ImageType> {
+        self.expect("size")?;
+        self.read("a width and a height, such as 4x2,", |t| {
+            let (width, height) = t.split_once('x')?;
+            Some(ImageType { elem, width: digits(width)?, height: digits(height)? })
+        })
     }
 
     fn lds(&mut self, index: usize) -> Result<LdsArray> {
@@ -301,12 +319,18 @@ impl<'a> Parser<'a> {
 
     fn ty(&mut self) -> Result<Type> {
         let space = [Space::Lds, Space::Global].into_iter().find(|s| self.is(s.name()));
-        if space.is_some() || self.is("buffer") {
+        let of: Option<fn(Scalar) -> Type> = match () {
+            () if self.is("buffer") => Some(Type::Buffer),
+            () if self.is("texture") => Some(Type::Texture),
+            () if self.is("surface") => Some(Type::Surface),
+            () => None,
+        };
+        if space.is_some() || of.is_some() {
             self.next();
             self.expect("<")?;
             let elem = self.read("an element type", Scalar::named)?;
             self.expect(">")?;
-            return Ok(space.map_or(Type::Buffer(elem), |space| Type::Ptr(space, elem)));
+            return Ok(space.map_or_else(|| of.unwrap_or(Type::Buffer)(elem), |space| Type::Ptr(space, elem)));
         }
         self.read("a type", |t| match (Scalar::named(t), t.rsplit_once('x')) {
             (Some(s), _) => Some(Type::Scalar(s)),

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use super::parse;
 use crate::ir::{
-    Access, Bits, Block, FastFlags, FastMath, Inst, Kernel, Launch, LdsArray, Location, Op, OpNumber, Param, ParamKind,
-    Scalar, Type, Value, def::Family,
+    Access, Bits, Block, Coordinates, FastFlags, FastMath, Filter, ImageType, Inst, Kernel, Launch, LdsArray, Location,
+    Op, OpNumber, Param, ParamKind, Scalar, Type, Value, def::Family,
 };
 use crate::target::Target;
 use crate::verify;
@@ -165,6 +165,17 @@ fn the_whole_header_round_trips() {
         kernel.params.push(Param { name, kind: ParamKind::Buffer { elem: scalar, len: u64::MAX, access, align: 16 } });
         kernel.lds.push(LdsArray { name, elem: scalar, len: u32::MAX, align: 1 });
     }
+    for (name, elem, [width, height]) in [("t", Scalar::F16, [1, u32::MAX]), ("u", Scalar::F32, [3, 4])] {
+        let image = ImageType { elem, width, height };
+        for filter in Filter::ALL.iter().copied() {
+            for coordinates in Coordinates::ALL.iter().copied() {
+                kernel.values.push(Type::Texture(elem));
+                kernel.params.push(Param { name, kind: ParamKind::Texture { image, filter, coordinates } });
+            }
+        }
+        kernel.values.push(Type::Surface(elem));
+        kernel.params.push(Param { name, kind: ParamKind::Surface(image) });
+    }
     let text = round_trip(sketch.0);
     for part in [
         "kernel_ir 2\nkernel @sketch wave 32 grid 4294967295x2x3 block 4x5x6 waves_per_eu 3 maxnreg 168 \
@@ -257,7 +268,7 @@ fn errors_say_where_what_and_what_else() {
         ("wave 64", "wave 64 fast_logic nnan", "found `fast_logic` where wave,"),
         ("read_write", "reads", "4:34: found `reads` where one of read, write, read_write is wanted"),
         ("align 4", "align -4", "found `-4` where an alignment"),
-        ("n: u32", "n: u32x4", "5:15: found `u32x4` where a scalar or buffer type is wanted"),
+        ("n: u32", "n: u32x4", "5:15: found `u32x4` where a scalar, buffer or image type is wanted"),
         ("%i: u32 =", "%i: u33 =", "6:7: found `u33` where a type is wanted"),
         ("%i: u32 =", "%i: u32x99999999999 =", "6:7: found `u32x99999999999` where a type is wanted"),
         ("%i: u32 =", "%x: u32 =", "6:3: found `%x`, which line 4 defines, where a new name is wanted"),

@@ -19,8 +19,8 @@ pub struct Interp {
     /// Chip whose wave width and limits the device takes on; without it, the first one with the kernel's wave width.
     #[arg(long)]
     target: Option<String>,
-    /// Value of a parameter. A scalar: a number. A buffer: its elements with commas between, `zeros`, `iota` (0, 1, 2, …),
-    /// or `@FILE` for the bytes of a file. A buffer that is only written needs none.
+    /// Value of a parameter. A scalar: a number. A buffer, or an image row by row: its elements with commas between, `zeros`,
+    /// `iota` (0, 1, 2, …), or `@FILE` for the bytes of a file. What is only written needs none.
     #[arg(long = "arg", value_name = "NAME=VALUE", value_parser = argument)]
     args: Vec<(String, String)>,
     /// Seed of the order in which workgroups begin and waves are interleaved; without it they run in order.
@@ -84,7 +84,7 @@ impl Interp {
             _ => Failure::request(error),
         })?;
         for (param, given) in kernel.params.iter().zip(&given) {
-            let (ParamKind::Buffer { elem, access, .. }, Given::Buffer(buffer)) = (param.kind, given) else { continue };
+            let (Some((elem, _, access)), Given::Buffer(buffer)) = (param.kind.elements(), given) else { continue };
             if access != Access::Read {
                 say!("{}: {}", param.name, shown(elem, &buffer.to_vec(), if self.full { usize::MAX } else { SHOWN }));
             }
@@ -121,38 +121,37 @@ impl Interp {
 
 /// A parameter's value from its text; what is wrong with it otherwise.
 fn value(param: &Param, text: Option<&str>) -> Result<Given, String> {
-    match (param.kind, text) {
-        (ParamKind::Scalar(scalar), Some(text)) => constant(scalar, text).map(|bits| Given::Scalar(bits.0)),
-        (ParamKind::Scalar(scalar), None) => Err(format!("is missing: --arg {}=… with a {scalar}", param.name)),
-        (ParamKind::Buffer { elem, len, access, .. }, text) => {
-            let bytes = param.kind.buffer_bytes().and_then(|n| usize::try_from(n).ok());
-            let buffer = bytes.and_then(|n| GlobalBuffer::try_uninit(n).ok());
-            let (bytes, buffer) = bytes.zip(buffer).ok_or("does not fit this machine's memory")?;
-            let data = match text {
-                None if access == Access::Write => return Ok(Given::Buffer(buffer)),
-                None => {
-                    return Err(format!(
-                        "is missing: --arg {}=… with {len} elements of {elem}, `zeros`, `iota` or `@FILE`",
-                        param.name
-                    ));
-                }
-                Some("zeros") => vec![0; bytes],
-                Some("iota") => iota(elem, len)?,
-                Some(text) => match text.strip_prefix('@') {
-                    Some(path) => std::fs::read(path).map_err(|e| format!("cannot be read from {path}: {e}"))?,
-                    None => elements(elem, text)?,
-                },
-            };
-            if data.len() != bytes {
-                let (given, elem_bytes) = (data.len(), elem.bytes());
-                return Err(format!(
-                    "has {given} bytes; {len} elements of {elem}, {elem_bytes} bytes each, are wanted"
-                ));
-            }
-            buffer.write(0, &data).map_err(|e| e.to_string())?;
-            Ok(Given::Buffer(buffer))
-        }
+    if let ParamKind::Scalar(scalar) = param.kind {
+        return match text {
+            Some(text) => constant(scalar, text).map(|bits| Given::Scalar(bits.0)),
+            None => Err(format!("is missing: --arg {}=… with a {scalar}", param.name)),
+        };
     }
+    let (elem, len, access) = param.kind.elements().ok_or("has no elements")?;
+    let bytes = usize::try_from(len * u64::from(elem.bytes())).ok();
+    let buffer = bytes.and_then(|n| GlobalBuffer::try_uninit(n).ok());
+    let (bytes, buffer) = bytes.zip(buffer).ok_or("does not fit this machine's memory")?;
+    let data = match text {
+        None if access == Access::Write => return Ok(Given::Buffer(buffer)),
+        None => {
+            return Err(format!(
+                "is missing: --arg {}=… with {len} elements of {elem}, `zeros`, `iota` or `@FILE`",
+                param.name
+            ));
+        }
+        Some("zeros") => vec![0; bytes],
+        Some("iota") => iota(elem, len)?,
+        Some(text) => match text.strip_prefix('@') {
+            Some(path) => std::fs::read(path).map_err(|e| format!("cannot be read from {path}: {e}"))?,
+            None => elements(elem, text)?,
+        },
+    };
+    if data.len() != bytes {
+        let (given, elem_bytes) = (data.len(), elem.bytes());
+        return Err(format!("has {given} bytes; {len} elements of {elem}, {elem_bytes} bytes each, are wanted"));
+    }
+    buffer.write(0, &data).map_err(|e| e.to_string())?;
+    Ok(Given::Buffer(buffer))
 }
 
 fn constant(scalar: Scalar, text: &str) -> Result<Bits, String> {

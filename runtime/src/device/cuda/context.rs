@@ -92,6 +92,13 @@ impl Context {
         Error::Faulted(lock(&self.fault).get_or_insert_with(|| Arc::new(fault)).clone())
     }
 
+    /// Waits for a copy from pageable memory, whose call returned once the bytes were staged: other GPUs and processes could be
+    /// ahead of it. The context is current.
+    pub(super) fn settle_default(&self) -> Result<(), Error> {
+        // SAFETY: the context's default stream lives as long as it does.
+        unsafe { result::stream::synchronize(result::stream::null()) }.map_err(self.failed("cuStreamSynchronize"))
+    }
+
     /// Notes a queue, whose work [`Context::drain`] waits for.
     pub(super) fn register(&self, queue: &Arc<State>) {
         let mut queues = lock(&self.queues);

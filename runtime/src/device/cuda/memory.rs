@@ -101,10 +101,7 @@ impl Memory {
         self.context.enter()?;
         // SAFETY: the range lies in one allocation.
         unsafe { result::memcpy_htod_sync(address, bytes) }.map_err(self.context.failed("cuMemcpyHtoD"))?;
-        // From pageable memory the call returns once the bytes are staged: other GPUs and processes could be ahead of the copy.
-        // SAFETY: the context is current, and its default stream lives as long as it does.
-        unsafe { result::stream::synchronize(result::stream::null()) }
-            .map_err(self.context.failed("cuStreamSynchronize"))
+        self.context.settle_default()
     }
 
     pub(super) fn read(&self, address: u64, bytes: &mut [u8]) -> Result<(), Error> {

@@ -4,6 +4,7 @@
 
 mod context;
 mod graph;
+mod image;
 mod memory;
 mod module;
 mod peer;
@@ -17,7 +18,7 @@ use cudarc::driver::{result, sys};
 use lathe_dsl::Target;
 use lathe_dsl::numerics::MmaRounding;
 
-use super::driver::{Asynchronous, HostMemory, Mark, Queue, Recorder, Sharing};
+use super::driver::{Asynchronous, HostMemory, Images, Mark, Queue, Recorder, Sharing};
 use super::{Device, DeviceId, LaunchReport, LoadedResources, Occupancy};
 use crate::cache::DiskCache;
 use crate::drivers;
@@ -26,6 +27,7 @@ use crate::jit::Compiled;
 use crate::launch::ArgBlock;
 use context::{Context, failure};
 use graph::Capture;
+use image::Gallery;
 use memory::{HostPages, Memory};
 use module::Modules;
 use stream::{CudaMark, CudaQueue, State};
@@ -34,6 +36,7 @@ use stream::{CudaMark, CudaQueue, State};
 pub struct Cuda {
     modules: Arc<Modules>,
     memory: Arc<Memory>,
+    images: Gallery,
     /// What [`Device::launch`] uses.
     default: Arc<State>,
 }
@@ -94,6 +97,7 @@ impl Cuda {
             Context::retain(name.clone(), device, driver.version, build).map_err(failed("cuDevicePrimaryCtxRetain"))?;
         Ok(Self {
             memory: Memory::new(&context),
+            images: Gallery::new(&context),
             default: State::default_stream(&context),
             modules: Arc::new(Modules { id: DeviceId::unique(), target, context, cache }),
         })
@@ -166,6 +170,10 @@ impl Device for Cuda {
 
     fn asynchronous(&self) -> Option<&dyn Asynchronous> {
         Some(self)
+    }
+
+    fn images(&self) -> Option<&dyn Images> {
+        Some(&self.images)
     }
 
     fn sharing(&self) -> Option<&dyn Sharing> {

@@ -70,7 +70,7 @@ pub(super) fn flatten(kernel: &Kernel) -> Result<Program, Error> {
 /// Register file of a value.
 fn class(ty: Type) -> Class {
     match ty {
-        Type::Ptr(..) | Type::Buffer(_) => Class::R64,
+        Type::Ptr(..) | Type::Buffer(_) | Type::Texture(_) | Type::Surface(_) => Class::R64,
         _ if ty.scalar().bits() == 64 => Class::R64,
         _ => Class::R32,
     }

@@ -172,6 +172,9 @@ fn memory(all: &mut Vec<(Op, Vec<Type>)>) {
             ));
         }
     }
+    all.push((Op::TextureFetch { texture: A, x: B, y: C }, vec![Type::Vector(Scalar::F16, 4)]));
+    all.push((Op::TextureSample { texture: A, u: B, v: C }, vec![Type::Vector(Scalar::F32, 4)]));
+    all.push((Op::SurfaceStore { value: A, surface: B, x: C, y: D }, vec![]));
     for cache in caches() {
         for unit in OffsetUnit::ALL.iter().copied() {
             for (scalar, mask) in [(None, None), (Some(C), None), (None, Some(D)), (Some(C), Some(D))] {
