@@ -126,7 +126,7 @@ fn value(param: &Param, text: Option<&str>) -> Result<Given, String> {
         (ParamKind::Scalar(scalar), None) => Err(format!("is missing: --arg {}=… with a {scalar}", param.name)),
         (ParamKind::Buffer { elem, len, access, .. }, text) => {
             let bytes = param.kind.buffer_bytes().and_then(|n| usize::try_from(n).ok());
-            let buffer = bytes.and_then(|n| GlobalBuffer::try_uninit(n).ok());
+            let buffer = bytes.and_then(|n| GlobalBuffer::try_uninit(n));
             let (bytes, buffer) = bytes.zip(buffer).ok_or("does not fit this machine's memory")?;
             let data = match text {
                 None if access == Access::Write => return Ok(Given::Buffer(buffer)),
