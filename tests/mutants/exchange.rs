@@ -34,20 +34,22 @@ pub const RANKS: u32 = 2;
 const LAYER: u32 = 3;
 const EPOCH: u32 = 6;
 
-/// Schedules until a missing order must have shown.
-const SEEDS: u64 = 64;
+/// Schedules in which a mutant must have shown that some only show.
+const SCHEDULES: u64 = 64;
 
 /// Schedules for what none may show, unless everything is to be run.
 const FEW: u64 = 5;
 
 /// Schedules that mutants are tried in, from 0 on.
 fn seeds() -> u64 {
-    if all() { SEEDS / 4 } else { FEW }
+    if all() { SCHEDULES / 4 } else { FEW }
 }
 
 /// Launches of several kernels on several ranks.
 struct Group {
     kernels: &'static [&'static str],
+    /// Schedules in which a mutant must have shown: the more, the fewer messages there are.
+    schedules: u64,
     launched: Launched,
     /// By launch: its kernel and its rank.
     of: Vec<(usize, usize)>,
@@ -115,6 +117,7 @@ impl Group {
         }
         Self {
             kernels: &[MlaPush::NAME, MlaCombineRanks::NAME],
+            schedules: SCHEDULES,
             launched: recorder.take(),
             of: vec![(0, 0), (0, 1), (1, 0), (1, 1)],
         }
@@ -166,7 +169,8 @@ impl Group {
             };
             compiled.launch::<MlaPost>(&*device, &args).unwrap();
         }
-        Self { kernels: &[MlaPost::NAME], launched: recorder.take(), of: vec![(0, 0), (0, 1)] }
+        let (launched, of) = (recorder.take(), vec![(0, 0), (0, 1)]);
+        Self { kernels: &[MlaPost::NAME], schedules: SCHEDULES, launched, of }
     }
 
     /// Every rank stores plainly, and fences its stores and loads.
@@ -181,7 +185,8 @@ impl Group {
             let args = FencedArgs { peers: common.peers.arg(), rank, tag: 5, out: out.arg() };
             compiled.launch::<Fenced>(&*device, &args).unwrap();
         }
-        Self { kernels: &[Fenced::NAME], launched: recorder.take(), of: vec![(0, 0), (0, 1)] }
+        let (launched, of) = (recorder.take(), vec![(0, 0), (0, 1)]);
+        Self { kernels: &[Fenced::NAME], schedules: 4096, launched, of }
     }
 
     /// Runs it with the object of each kernel.
@@ -332,7 +337,7 @@ impl Prepared {
         let steps = stats.iter().flatten().map(|s| s.instructions).sum();
         let mut seen = vec![Intact::new(&group, 0, &stats)];
         // As many as the intact objects are tried with in any case; what mutants are tried with is looked at.
-        for seed in 1..SEEDS / 4 {
+        for seed in 1..SCHEDULES / 4 {
             let looked_at = seed < seeds();
             let (stats, again) = run(seed, looked_at);
             assert!(again == bytes, "{:?} for {target}, seed {seed}: other results", group.kernels);
@@ -385,8 +390,9 @@ impl Prepared {
             }
             Due::Perhaps => run(0).map(|_| 1),
             Due::Once => {
-                let found = (0..SEEDS).find(|seed| run(*seed).is_some());
-                assert!(found.is_some(), "{what}: needed, and no schedule of {SEEDS} shows it");
+                let schedules = self.group.schedules;
+                let found = (0..schedules).find(|seed| run(*seed).is_some());
+                assert!(found.is_some(), "{what}: needed, and no schedule of {schedules} shows it");
                 found.map(|seed| seed + 1)
             }
             Due::Shown | Due::Always => {
