@@ -89,6 +89,49 @@ fn whole_images_are_plain_rusts() {
     }
 }
 
+/// Read and stored by texture units, images are what they are as buffers: bit for bit where samples are texels.
+#[test]
+fn images_by_texture_units_are_those_of_buffers() {
+    let Some(engine) = gpu() else { return };
+    const UNITS: u32 = 1;
+    const BUFFERS: u32 = 2;
+    for (extents, [colour_width, colour_height]) in [([64, 48], [64, 48]), ([33, 17], [40, 9]), ([9, 66], [1, 7])] {
+        let outputs = |textures: u32, colour_filter: u32| {
+            let key = Dec2 { colour_width, colour_height, textures, colour_filter, ..of_extents(extents) };
+            let compiled = engine.jit.get(&key, engine.device.target()).expect("it compiles");
+            let geometry = key.geometry().expect("a geometry");
+            let problem = Problem::new(&key, &geometry, 4);
+            let (found, report) = key.launch_on(&engine, &compiled, &problem.inputs(&geometry)).expect("it runs");
+            println!(
+                "{extents:?}, textures {textures}, filter {colour_filter}: {:.3} ms",
+                report.time.as_secs_f64() * 1e3
+            );
+            found
+        };
+        let [units, buffers] = [UNITS, BUFFERS].map(|textures| outputs(textures, 0));
+        assert_eq!(units.features, buffers.features, "{extents:?}");
+        let bits = |image: &Image| image.texels().as_flattened().iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        assert_eq!(bits(&units.image), bits(&buffers.image), "{extents:?}");
+        assert_eq!(outputs(UNITS, 1).features, buffers.features, "{extents:?}");
+        for [textures, colour_filter] in [[UNITS, 0], [UNITS, 1], [BUFFERS, 0], [BUFFERS, 1]] {
+            let settings = [
+                ("ex", extents[0]),
+                ("ey", extents[1]),
+                ("colour_width", colour_width),
+                ("colour_height", colour_height),
+                ("textures", textures),
+                ("colour_filter", colour_filter),
+            ];
+            let settings = settings.map(|(name, value): (&str, u32)| (name.to_owned(), value.to_string()));
+            let build = Entry::find("dec2.e38").expect("it is shipped").build(&settings).expect("a key");
+            for check in &build.run(&engine, 5).expect("it runs").checks {
+                println!("dec2.e38 {extents:?} textures {textures} filter {colour_filter}: {}", check.allowed);
+                assert!(check.ok, "{settings:?}: {} {:?}", check.against, check.first_failure);
+            }
+        }
+    }
+}
+
 #[test]
 fn every_epilogue_is_plain_rusts() {
     let Some(engine) = gpu() else { return };

@@ -94,6 +94,13 @@ impl<T: Texel + Pod> DeviceImage<T> {
     }
 }
 
+impl<T: Texel> DeviceImage<T> {
+    /// Bytes of its texels.
+    pub fn bytes(&self) -> u64 {
+        self.image.image(T::SCALAR).bytes()
+    }
+}
+
 impl<T> DeviceImage<T> {
     /// What was declared of it.
     pub const fn image(&self) -> Image2d {

@@ -11,7 +11,7 @@ const LIMIT: u64 = 64 << 20;
 const THERE: [&str; 8] =
     ["libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so", "libgcc_s.so", "libstdc++.so", "ld-linux"];
 /// Tests that use a GPU where there is one.
-const TESTS: [&str; 40] = [
+const TESTS: [&str; 49] = [
     "cuda::mla_combine_keeps_its_bounds",
     "cuda::mla_combine_splits_keeps_its_bounds",
     "cuda::mla_uv_keeps_its_bounds",
@@ -25,6 +25,7 @@ const TESTS: [&str; 40] = [
     "cuda::every_gpu_is_a_device_of_its_own",
     "dec2_gpu::whole_images_are_plain_rusts",
     "dec2_gpu::every_epilogue_is_plain_rusts",
+    "dec2_gpu::images_by_texture_units_are_those_of_buffers",
     "dec2_gpu::the_blocks_time_and_its_floor",
     "devices::a_stream_does_everything_in_order",
     "devices::calls_that_wait_are_ordered_with_streams",
@@ -35,6 +36,14 @@ const TESTS: [&str; 40] = [
     "devices::a_graph_outlives_what_it_was_captured_from",
     "devices::a_failed_capture_spoils_nothing",
     "devices::what_a_kernel_needs_is_told_where_it_is_known",
+    "images::images_may_be_dropped_while_they_are_used",
+    "images::a_graph_keeps_its_images",
+    "images::bad_images_are_refused_before_the_driver",
+    "images::a_gpus_fetches_equal_the_interpreters",
+    "images::a_gpus_nearest_samples_are_texels_at_the_place",
+    "images::a_gpus_linear_samples_keep_the_bound",
+    "images::a_gpus_surfaces_take_what_the_interpreters_take",
+    "images::ptxas_takes_images",
     "filetests::every_file_holds",
     "group::gpus_run_each_rank_on_a_stream_of_its_own",
     "matrix::the_gpu_multiplies_as_the_interpreter_says",

@@ -164,6 +164,8 @@ pub enum ParamKind {
         /// Alignment of the address in bytes, a power of two.
         align: u32,
     },
+    /// A value, the same for all threads.
+    Scalar(Scalar),
     /// An image that the kernel reads through texture units. Coordinates outside stand for the nearest texel's.
     Texture {
         /// Texels.
@@ -175,8 +177,6 @@ pub enum ParamKind {
     },
     /// An image that the kernel stores texels to.
     Surface(ImageType),
-    /// A value, the same for all threads.
-    Scalar(Scalar),
 }
 
 impl ParamKind {

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use half::f16;
+use lathe_dsl::builder::Element;
+use lathe_dsl::image::Image2d;
 use lathe_dsl::{Kernel, kernel};
 use lathe_runtime::device::Device;
-use lathe_runtime::{DeviceBuffer, Error};
+use lathe_runtime::{DeviceImage, Error};
 
 use super::geometry::{Geometry, GeometryError};
 use super::reference::Image;
@@ -24,9 +26,15 @@ pub(crate) fn words(bytes: &[u8]) -> Vec<u32> {
     words.iter().map(|w| u32::from_le_bytes(*w)).collect()
 }
 
-/// An image on a device.
-pub(crate) fn texels(device: &Arc<dyn Device>, image: &Image) -> Result<DeviceBuffer<f16>, Error> {
-    DeviceBuffer::from_slice(device, image.texels().as_flattened())
+/// An image on a device, for kernels that declare it so.
+pub(crate) fn texels(device: &Arc<dyn Device>, image: &Image, declared: Image2d) -> Result<DeviceImage<f16>, Error> {
+    DeviceImage::from_texels(device, declared, image.texels().as_flattened())
+}
+
+/// What nothing was stored to.
+pub(crate) fn untouched(device: &Arc<dyn Device>, declared: Image2d) -> Result<DeviceImage<f16>, Error> {
+    let elements = declared.image(f16::SCALAR).elements() as usize;
+    DeviceImage::from_texels(device, declared, &vec![POISON_HALF; elements])
 }
 
 /// Refuses a run of more than `most` pixels: those of whole windows, or of the colour image if that has more. A key without a

@@ -15,6 +15,7 @@ pub mod denoise;
 pub mod fragment;
 pub mod geometry;
 mod host;
+mod images;
 pub mod instances;
 pub mod options;
 pub mod phases;

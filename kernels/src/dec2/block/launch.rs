@@ -6,11 +6,12 @@ use half::f16;
 use lathe_dsl::kernel::Host;
 use lathe_runtime::device::{Device, LaunchReport};
 use lathe_runtime::jit::Compiled;
-use lathe_runtime::{DeviceBuffer, Engine};
+use lathe_runtime::{DeviceBuffer, DeviceImage, Engine};
 
 use super::{Dec2, Dec2Args};
 use crate::dec2::geometry::Extents;
-use crate::dec2::host::{POISON, POISON_HALF, texels, words};
+use crate::dec2::host::{POISON, texels, untouched, words};
+use crate::dec2::images;
 use crate::dec2::options::{OptionError, Options};
 use crate::dec2::reference::block::InputError;
 use crate::dec2::reference::{Image, Inputs, Outputs};
@@ -45,7 +46,7 @@ pub enum LaunchError {
 }
 
 impl Dec2 {
-    /// The key for these inputs and options.
+    /// The key for these inputs and options; texels are read as is the target's way.
     pub fn of(inputs: &Inputs<'_>, options: &Options) -> Self {
         let (extents, origin) = (inputs.geometry.extents(), inputs.geometry.origin());
         let (colour_width, colour_height) = (inputs.pictures.colour.width(), inputs.pictures.colour.height());
@@ -70,22 +71,24 @@ impl Dec2 {
     pub fn send(&self, device: &Arc<dyn Device>, inputs: &Inputs<'_>) -> Result<Sent, LaunchError> {
         let options = self.options()?;
         inputs.check(&options)?;
-        let given = Self::of(inputs, &options);
+        let given = Self { textures: self.textures, ..Self::of(inputs, &options) };
         if given != *self {
             let [built, given] = [self, &given].map(lathe_dsl::kernel::describe);
             return Err(LaunchError::OtherKey { built, given });
         }
         let image = inputs.weights.pack(&WeightLayout::dec2()?)?;
         let pictures = &inputs.pictures;
+        let pixels = images::pixels(self.extents(), self.textures);
+        let colour = images::colour(self.colour_width, self.colour_height, self.colour_filter, self.textures);
         Ok(Sent {
             image: DeviceBuffer::from_slice(device, &image)?,
             coarse: DeviceBuffer::from_slice(device, &words(inputs.coarse))?,
             skip: DeviceBuffer::from_slice(device, &words(inputs.skip))?,
             arena: DeviceBuffer::from_slice(device, &vec![POISON; inputs.skip.len() / 4])?,
-            colour: texels(device, pictures.colour)?,
-            blend: texels(device, pictures.blend)?,
-            offset: texels(device, pictures.offset)?,
-            surface: DeviceBuffer::from_slice(device, &vec![POISON_HALF; 4 * pictures.blend.texels().len()])?,
+            colour: texels(device, pictures.colour, colour)?,
+            blend: texels(device, pictures.blend, pixels)?,
+            offset: texels(device, pictures.offset, pixels)?,
+            surface: untouched(device, pixels)?,
             step: pictures.step,
             extents: inputs.geometry.extents(),
         })
@@ -113,10 +116,10 @@ pub struct Sent {
     coarse: DeviceBuffer<u32>,
     skip: DeviceBuffer<u32>,
     arena: DeviceBuffer<u32>,
-    colour: DeviceBuffer<f16>,
-    blend: DeviceBuffer<f16>,
-    offset: DeviceBuffer<f16>,
-    surface: DeviceBuffer<f16>,
+    colour: DeviceImage<f16>,
+    blend: DeviceImage<f16>,
+    offset: DeviceImage<f16>,
+    surface: DeviceImage<f16>,
     step: [f32; 2],
     extents: Extents,
 }
@@ -129,10 +132,10 @@ impl Sent {
             coarse: self.coarse.arg(),
             skip: self.skip.arg(),
             arena: self.arena.arg(),
-            colour: self.colour.arg(),
-            blend: self.blend.arg(),
-            offset: self.offset.arg(),
-            surface: self.surface.arg(),
+            colour: self.colour.texture(),
+            blend: self.blend.texture(),
+            offset: self.offset.texture(),
+            surface: self.surface.surface(),
             sx: self.step[0],
             sy: self.step[1],
         }
@@ -141,8 +144,8 @@ impl Sent {
     /// Bytes of all inputs and outputs, each counted once.
     pub fn bytes(&self) -> u64 {
         let words = [&self.coarse, &self.skip, &self.arena].map(|b| 4 * b.len());
-        let halves = [&self.colour, &self.blend, &self.offset, &self.surface].map(|b| 2 * b.len());
-        (self.image.len() + words.iter().sum::<usize>() + halves.iter().sum::<usize>()) as u64
+        let images = [&self.colour, &self.blend, &self.offset, &self.surface].map(DeviceImage::bytes);
+        (self.image.len() + words.iter().sum::<usize>()) as u64 + images.iter().sum::<u64>()
     }
 
     /// What the launches so far gave.

@@ -13,6 +13,7 @@ pub(crate) use run::checks;
 use lathe_dsl::prelude::*;
 
 use crate::dec2::geometry::{Extents, Geometry, GeometryError, MAX_SIDE, Origin};
+use crate::dec2::images;
 use crate::dec2::instances::{Instance, Stage, instances};
 use crate::dec2::options::{
     ActRound, CoarseBorder, CoarseExtent, ColourFilter, MmaAcc, NanSign, OptionError, Options, ReduceTree, SkipBorder,
@@ -24,7 +25,6 @@ use crate::dec2::stages::epilogue::{Outside, Registers};
 use crate::dec2::stages::kernel_gate::Images;
 use crate::dec2::stages::multiply::Coarse;
 use crate::dec2::stages::skip_residual::Window;
-use crate::dec2::stages::texture::Texture;
 use crate::dec2::stages::warp::Warp;
 use crate::dec2::weights::{WeightItem, WeightLayout};
 use crate::dec2::{CHANNELS, CHUNKS, COARSE_CHANNELS, LANES, WARPS};
@@ -64,11 +64,10 @@ build_key! {
         tap_order: u32 = 0, range(0, TapOrder::ALL.len() as u32 - 1);
         /// Option `colour_filter`.
         colour_filter: u32 = 0, range(0, ColourFilter::ALL.len() as u32 - 1);
+        /// What reads and stores texels: 0 texture units where the target has them, 1 texture units, 2 buffers.
+        textures: u32 = 0, range(0, images::MOST_UNITS);
     }
 }
-
-/// Texels of four f16.
-const TEXEL: u64 = 4;
 
 kernel_args! {
     /// Arguments of [`Dec2`].
@@ -82,13 +81,13 @@ kernel_args! {
         /// Features of the block, as `skip`.
         arena: Out<u32>[key.plane().words()] align 16;
         /// The image that is filtered, `[colour_height][colour_width][4]`.
-        colour: In<f16>[u64::from(key.colour_width) * u64::from(key.colour_height) * TEXEL] align 16;
+        colour: Texture<f16>[images::colour(key.colour_width, key.colour_height, key.colour_filter, key.textures)];
         /// What a shut gate shows, `[ey][ex][4]`.
-        blend: In<f16>[key.extents().pixels() * TEXEL] align 16;
+        blend: Texture<f16>[images::pixels(key.extents(), key.textures)];
         /// What is added where it is a number, `[ey][ex][4]`.
-        offset: In<f16>[key.extents().pixels() * TEXEL] align 16;
+        offset: Texture<f16>[images::pixels(key.extents(), key.textures)];
         /// The result, `[ey][ex][4]`.
-        surface: Out<f16>[key.extents().pixels() * TEXEL] align 16;
+        surface: Surface<f16>[images::pixels(key.extents(), key.textures)];
         /// Width of a pixel where the colour image is 1 wide.
         sx: Scalar<f32>;
         /// Height of a pixel where the colour image is 1 high.
@@ -233,15 +232,14 @@ impl Kernel for Dec2 {
     fn build<'k>(&self, k: &'k Builder<'k>, args: Dec2Args<Dev<'k>>) {
         let (Ok(tables), Ok(options)) = (Tables::new(), self.options()) else { unreachable!("the key was checked") };
         let window = Window::new(k, [self.ex, self.ey], [self.ox, self.oy]);
-        let texture = |texels| Texture { texels, width: self.ex, height: self.ey };
         let outside = Outside {
             image: args.image,
             skip: args.skip,
             arena: args.arena,
             images: Images {
-                colour: Texture { texels: args.colour, width: self.colour_width, height: self.colour_height },
-                blend: texture(args.blend),
-                offset: texture(args.offset),
+                colour: args.colour,
+                blend: args.blend,
+                offset: args.offset,
                 surface: args.surface,
                 step: [args.sx, args.sy],
             },

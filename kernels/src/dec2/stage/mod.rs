@@ -14,6 +14,7 @@ use lathe_dsl::prelude::*;
 use self::ports::{Form, Matrix, Port, Ports};
 use super::fragment::STEP;
 use super::geometry::{Extents, Geometry, MAX_SIDE, Origin};
+use super::images;
 use super::instances::{Instance, instances};
 use super::options::{
     ActRound, ColourFilter, NanSign, OptionError, Options, ReduceTree, SkipBorder, SubpixelOrder, TapBorder, TapOrder,
@@ -24,7 +25,6 @@ use super::shared::head_quad;
 use super::stages::epilogue::{Outside, Registers};
 use super::stages::kernel_gate::Images;
 use super::stages::skip_residual::Window;
-use super::stages::texture::Texture;
 use super::stages::tiles::{Columns, Quads, Tiles};
 use super::stages::warp::Warp;
 use super::weights::{LayoutError, WeightLayout};
@@ -65,11 +65,10 @@ build_key! {
         tap_order: u32 = 0, range(0, TapOrder::ALL.len() as u32 - 1);
         /// Option `colour_filter`.
         colour_filter: u32 = 0, range(0, ColourFilter::ALL.len() as u32 - 1);
+        /// What reads and stores texels: 0 texture units where the target has them, 1 texture units, 2 buffers.
+        textures: u32 = 0, range(0, images::MOST_UNITS);
     }
 }
-
-/// Texels of four f16.
-const TEXEL: u64 = 4;
 
 kernel_args! {
     /// Arguments of [`Dec2Stage`].
@@ -85,13 +84,13 @@ kernel_args! {
         /// Features of the block, as `skip`.
         arena: Out<u32>[key.plane().words()] align 16;
         /// The image that is filtered, `[colour_height][colour_width][4]`.
-        colour: In<f16>[u64::from(key.colour_width) * u64::from(key.colour_height) * TEXEL] align 16;
+        colour: Texture<f16>[images::colour(key.colour_width, key.colour_height, key.colour_filter, key.textures)];
         /// What a shut gate shows, `[ey][ex][4]`.
-        blend: In<f16>[key.extents().pixels() * TEXEL] align 16;
+        blend: Texture<f16>[images::pixels(key.extents(), key.textures)];
         /// What is added where it is a number, `[ey][ex][4]`.
-        offset: In<f16>[key.extents().pixels() * TEXEL] align 16;
+        offset: Texture<f16>[images::pixels(key.extents(), key.textures)];
         /// The result, `[ey][ex][4]`.
-        surface: Out<f16>[key.extents().pixels() * TEXEL] align 16;
+        surface: Surface<f16>[images::pixels(key.extents(), key.textures)];
         /// Width of a pixel where the colour image is 1 wide.
         sx: Scalar<f32>;
         /// Height of a pixel where the colour image is 1 high.
@@ -221,15 +220,14 @@ impl Kernel for Dec2Stage {
         let warp = Warp::new(k, fragments);
         let block = k.block_id(Axis::Y) * k.grid_dim()[0] + k.block_id(Axis::X);
         let number = block * WARPS + warp.z;
-        let texture = |texels| Texture { texels, width: self.ex, height: self.ey };
         let outside = Outside {
             image: args.image,
             skip: args.skip,
             arena: args.arena,
             images: Images {
-                colour: Texture { texels: args.colour, width: self.colour_width, height: self.colour_height },
-                blend: texture(args.blend),
-                offset: texture(args.offset),
+                colour: args.colour,
+                blend: args.blend,
+                offset: args.offset,
                 surface: args.surface,
                 step: [args.sx, args.sy],
             },

@@ -97,6 +97,9 @@ pub struct Texel {
     pub expected: [f16; 4],
     /// By channel, the size of what is mixed: `Σ |weight · colour|` and what a shut gate shows.
     pub size: [f64; 4],
+    /// By channel, what filters of texture units may be off by parts of: `Σ |weight| · largest`, of the texels around each tap; not
+    /// finite where one of them is not.
+    pub around: [f64; 4],
 }
 
 /// A number: most are ordinary, one in 500 is special.
@@ -332,18 +335,19 @@ impl Epilogue<'_> {
             let pictures = Pictures { colour: &problem.colour, blend: &problem.blend, offset: &problem.offset, step };
             for (pixel, x, y) in block_pixels(self.geometry, self.block) {
                 let texel = kernel_gate(outputs.row(pixel), &pictures, extents, (x, y), self.options);
-                let size = self.mixed_size(outputs.row(pixel), &pictures, (x, y));
-                surface[(y * extents.x + x) as usize] = Texel { expected: texel, size };
+                let [size, around] = self.mixed_sizes(outputs.row(pixel), &pictures, (x, y));
+                surface[(y * extents.x + x) as usize] = Texel { expected: texel, size, around };
             }
         }
     }
 
-    /// [`Texel::size`].
-    fn mixed_size(&self, outputs: &[f16], pictures: &Pictures<'_>, (x, y): (u32, u32)) -> [f64; 4] {
+    /// [`Texel::size`] and [`Texel::around`].
+    fn mixed_sizes(&self, outputs: &[f16], pictures: &Pictures<'_>, (x, y): (u32, u32)) -> [[f64; 4]; 2] {
         let (extents, options) = (self.geometry.extents(), self.options);
         let weights = filter::weights(&std::array::from_fn(|k| outputs[k]));
         let [us, vs] = [(x, extents.x, pictures.step[0]), (y, extents.y, pictures.step[1])]
             .map(|(at, extent, step)| filter::tap_coordinates(at, extent, step, options));
+        let mut around = [0.0; 4];
         let mut sizes = pictures.blend.texel(x.into(), y.into()).map(|c| c.to_f64().abs());
         for (k, weight) in weights.iter().enumerate() {
             let (row, column) = match options.tap_order {
@@ -352,7 +356,21 @@ impl Epilogue<'_> {
             };
             let texel = pictures.colour.sample(us[column], vs[row], options.colour_filter);
             sizes.iter_mut().zip(texel).for_each(|(size, c)| *size += (c.to_f64() * weight.to_f64()).abs());
+            let largest = largest_around(pictures.colour, us[column], vs[row]);
+            around.iter_mut().zip(largest).for_each(|(around, c)| *around += c * weight.to_f64().abs());
         }
-        sizes
+        [sizes, around]
     }
+}
+
+/// The largest magnitude, by channel, of the texels that a filter with a place a little off may reach; infinite if one is not finite.
+fn largest_around(image: &Image, u: f32, v: f32) -> [f64; 4] {
+    let [x, y] = [(u, image.width()), (v, image.height())].map(|(at, e)| (at * e as f32 - 0.5).floor() as i64);
+    let mut largest = [0.0f64; 4];
+    for (dx, dy) in (-1..=2).flat_map(|dy| (-1..=2).map(move |dx| (dx, dy))) {
+        for (largest, c) in largest.iter_mut().zip(image.texel(x + dx, y + dy)) {
+            *largest = largest.max(if c.is_finite() { c.to_f64().abs() } else { f64::INFINITY });
+        }
+    }
+    largest
 }

@@ -287,7 +287,7 @@ impl<'k> Registers<'k> {
             }
             Stage::StageOutputs => warp.stage_outputs(self.sums(number), self.shared()),
             Stage::KernelGate => {
-                let taps = Taps { border: options.tap_border, order: options.tap_order, filter: options.colour_filter };
+                let taps = Taps { border: options.tap_border, order: options.tap_order };
                 warp.kernel_gate(self.shared(), &self.outside.window, &self.outside.images, taps);
             }
         }

@@ -3,11 +3,10 @@
 use lathe_dsl::prelude::*;
 
 use super::skip_residual::Window;
-use super::texture::Texture;
 use super::tiles::Tiles;
 use super::warp::Warp;
 use crate::dec2::constants::LOG2_E;
-use crate::dec2::options::{ColourFilter, TapBorder, TapOrder};
+use crate::dec2::options::{TapBorder, TapOrder};
 use crate::dec2::shared::output_word;
 use crate::dec2::{LANES, PIXELS, TAPS, WINDOW};
 
@@ -17,13 +16,13 @@ const COLOURS: usize = 3;
 /// What the gate takes and where its result goes.
 pub struct Images<'k> {
     /// What is filtered.
-    pub colour: Texture<'k>,
+    pub colour: Texture<'k, f16>,
     /// What a shut gate shows, pixel by pixel.
-    pub blend: Texture<'k>,
+    pub blend: Texture<'k, f16>,
     /// What is added where it is a number, pixel by pixel.
-    pub offset: Texture<'k>,
+    pub offset: Texture<'k, f16>,
     /// The result, `[ey][ex][4]`; the fourth number is 0.
-    pub surface: Buffer<'k, f16, Out>,
+    pub surface: Surface<'k, f16>,
     /// Distance of two pixels' centres in the colour image, where that is 1×1 large.
     pub step: [V<'k, f32>; 2],
 }
@@ -35,8 +34,6 @@ pub struct Taps {
     pub border: TapBorder,
     /// Which logit is which pixel's.
     pub order: TapOrder,
-    /// Between texels.
-    pub filter: ColourFilter,
 }
 
 impl<'k> Warp<'k> {
@@ -49,8 +46,8 @@ impl<'k> Warp<'k> {
         k.if_(pixel.lt(PIXELS) & window.contains(x, y), || {
             let [weights @ .., gate] = self.filter(shared, pixel);
             let filtered = self.filtered(&weights, x, y, window, images, taps);
-            let at = window.ex * y.bitcast::<u32>() + x.bitcast::<u32>();
-            let [blend, offset] = [images.blend, images.offset].map(|image| image.texel(k, at));
+            let [blend, offset] =
+                [images.blend, images.offset].map(|image| k.texture_fetch::<f16, _>(image, x, y).elements());
             let open = sigmoid(gate);
             let closed = k.constant(f16::ONE) - open;
             let mut out = [k.constant(f16::ZERO); 4];
@@ -58,7 +55,7 @@ impl<'k> Warp<'k> {
                 let mixed = blend[c].fma(closed, filtered * open);
                 out[c] = offset[c].is_nan().select(mixed, mixed + offset[c]);
             }
-            k.buffer_store(k.vector(out), images.surface, at * 4);
+            k.surface_store(k.vector(out), images.surface, x, y);
         });
     }
 
@@ -121,7 +118,7 @@ impl<'k> Warp<'k> {
                 TapOrder::RowMajor => (i / 3, i % 3),
                 TapOrder::ColMajor => (i % 3, i / 3),
             };
-            let colour = images.colour.sample(k, us[column], vs[row], taps.filter);
+            let colour = k.texture_sample::<f16, _>(images.colour, us[column], vs[row]).elements();
             sums = std::array::from_fn(|c| colour[c].fma(*weight, sums[c]));
         }
         sums

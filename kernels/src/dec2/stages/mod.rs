@@ -31,7 +31,6 @@ pub mod row_norm;
 pub mod score_seed;
 pub mod skip_residual;
 pub mod stage_quads;
-pub mod texture;
 pub mod tiles;
 pub mod transpose_pack;
 pub mod warp;
