@@ -11,7 +11,7 @@ use super::{Dec2Stage, Dec2StageArgs};
 use crate::dec2::WARPS;
 use crate::dec2::host::{POISON, POISON_HALF, check_pixels, texels, words};
 use crate::dec2::weights::WeightLayout;
-use crate::registry::{Check, Outcome, Run, RunError};
+use crate::run::{Check, Outcome, Run, RunError};
 
 /// Pixels whose words, up to 4096 bytes each, a host holds.
 const MOST_PIXELS: u64 = 1 << 16;
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
     use crate::dec2::options::Options;
     use crate::dec2::phases::PHASES;
-    use crate::registry::Build;
+    use crate::run::Build;
 
     fn runs(key: Dec2Stage, device: &str, seed: u64) {
         let engine = Engine::open(device, Some(seed)).unwrap();
