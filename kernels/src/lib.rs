@@ -6,3 +6,4 @@ pub mod dec2;
 pub mod gemm;
 pub mod mla;
 pub mod registry;
+pub mod run;

@@ -12,7 +12,7 @@ use lathe_runtime::{DeviceImage, Error};
 use super::geometry::{Geometry, GeometryError};
 use super::reference::Image;
 use super::{PIXELS, options};
-use crate::registry::RunError;
+use crate::run::RunError;
 
 /// What outputs hold before a launch.
 pub(crate) const POISON: u32 = 0x7FA5_7FA5;

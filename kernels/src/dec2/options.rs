@@ -25,6 +25,16 @@ pub enum OptionError {
         /// All there are.
         known: String,
     },
+    /// The reference has the value; kernels do not.
+    #[error("option `{name}`: `{value}` is for the reference alone: {why}")]
+    NoKernel {
+        /// The option.
+        name: &'static str,
+        /// The value.
+        value: &'static str,
+        /// Why.
+        why: &'static str,
+    },
 }
 
 /// The enums of the options: a value's name is its text, its code its place in the list, 0 the default.
@@ -270,6 +280,48 @@ by_name! {
     tap_border: TapBorder,
     tap_order: TapOrder,
     colour_filter: ColourFilter,
+}
+
+/// Options of a build key that has a field of its own for each of these, as codes; the others stay at their defaults.
+macro_rules! of_key {
+    ($key:ty { $($field:ident: $choice:ident),+ $(,)? }) => {
+        impl $key {
+            /// The options that the key has.
+            ///
+            /// # Errors
+            /// A code that an option lacks.
+            pub fn options(&self) -> Result<$crate::dec2::options::Options, $crate::dec2::options::OptionError> {
+                Ok($crate::dec2::options::Options {
+                    $($field: $crate::dec2::options::$choice::from_code(self.$field)?,)+
+                    ..Default::default()
+                })
+            }
+
+            /// The key with these options.
+            #[must_use]
+            pub fn with_options(self, options: &$crate::dec2::options::Options) -> Self {
+                Self { $($field: options.$field.code(),)+ ..self }
+            }
+        }
+    };
+}
+pub(crate) use of_key;
+
+impl Options {
+    /// Refuses what no kernel does.
+    ///
+    /// # Errors
+    /// [`OptionError::NoKernel`].
+    pub fn check_for_kernels(&self) -> Result<(), OptionError> {
+        match self.mma_acc {
+            MmaAcc::F32PerK32 | MmaAcc::Sm90Emul => Ok(()),
+            MmaAcc::NativeF16 => Err(OptionError::NoKernel {
+                name: MmaAcc::OPTION,
+                value: self.mma_acc.name(),
+                why: "no chip's products are summed exactly and rounded to f16 once; `f32_per_k32` differs from that at ties alone",
+            }),
+        }
+    }
 }
 
 impl std::fmt::Display for Options {

@@ -8,7 +8,7 @@ use lathe_runtime::{DeviceBuffer, Engine};
 
 use super::mx::{GemmMx, GemmMxArgs};
 use super::reference::{Mxfp4, product};
-use crate::registry::{Check, Outcome, Run, RunError};
+use crate::run::{Check, Outcome, Run, RunError};
 
 /// Products that checking may compute: some seconds.
 const MOST_PRODUCTS: u64 = 1 << 32;
@@ -87,7 +87,7 @@ fn within(got: &[bf16], expected: &[(f64, f64)], columns: u32, steps: f64) -> Ch
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::Build;
+    use crate::run::Build;
 
     #[test]
     fn every_tail_and_every_tile_is_right() {

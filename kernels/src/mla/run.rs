@@ -16,7 +16,7 @@ use super::combine::{MlaCombine, MlaCombineArgs};
 use super::problem::Problem;
 use super::reference::{Comparison, combine, compare, deviation, device_bound, unsplit_bound};
 use super::{HEADS, LATENTS};
-use crate::registry::{Check, Outcome, Run, RunError};
+use crate::run::{Check, Outcome, Run, RunError};
 
 /// Host memory that making and checking an input may take.
 const HOST_BYTES: u64 = 4 << 30;
@@ -111,7 +111,7 @@ fn bounded_check(against: &'static str, got: &[bf16], expected: &[f64], bounds: 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::Build;
+    use crate::run::Build;
 
     #[test]
     fn the_sanitizer_has_nothing_to_say_of_any_key() {

@@ -16,8 +16,8 @@ use crate::dec2::geometry::{Extents, Geometry, GeometryError, MAX_SIDE, Origin};
 use crate::dec2::images;
 use crate::dec2::instances::{Instance, Stage, instances};
 use crate::dec2::options::{
-    ActRound, CoarseBorder, CoarseExtent, ColourFilter, MmaAcc, NanSign, OptionError, Options, ReduceTree, SkipBorder,
-    SubpixelOrder, TapBorder, TapOrder,
+    ActRound, CoarseBorder, CoarseExtent, ColourFilter, MmaAcc, NanSign, ReduceTree, SkipBorder, SubpixelOrder,
+    TapBorder, TapOrder, of_key,
 };
 use crate::dec2::phases::{Base, Left, PHASES, Phase, Right, Seed, phases};
 use crate::dec2::plane::PlaneLayout;
@@ -44,6 +44,8 @@ build_key! {
         colour_width: u32 = 64, range(1, 65536);
         /// Height of the colour image.
         colour_height: u32 = 48, range(1, 65536);
+        /// Option `mma_acc`.
+        mma_acc: u32 = 0, range(0, MmaAcc::ALL.len() as u32 - 1);
         /// Option `act_round`.
         act_round: u32 = 0, range(0, ActRound::ALL.len() as u32 - 1);
         /// Option `reduce_tree`.
@@ -95,49 +97,24 @@ kernel_args! {
     }
 }
 
+of_key!(Dec2 {
+    mma_acc: MmaAcc,
+    act_round: ActRound,
+    reduce_tree: ReduceTree,
+    nan_sign: NanSign,
+    subpixel_order: SubpixelOrder,
+    skip_border: SkipBorder,
+    coarse_border: CoarseBorder,
+    coarse_extent: CoarseExtent,
+    tap_border: TapBorder,
+    tap_order: TapOrder,
+    colour_filter: ColourFilter,
+});
+
 impl Dec2 {
     /// The image's extents.
     pub const fn extents(&self) -> Extents {
         Extents::new(self.ex, self.ey)
-    }
-
-    /// The options that the key has: all but how products are rounded, which is the one way that kernels have.
-    ///
-    /// # Errors
-    /// A code that an option lacks.
-    pub fn options(&self) -> Result<Options, OptionError> {
-        Ok(Options {
-            mma_acc: MmaAcc::F32PerK32,
-            act_round: ActRound::from_code(self.act_round)?,
-            reduce_tree: ReduceTree::from_code(self.reduce_tree)?,
-            nan_sign: NanSign::from_code(self.nan_sign)?,
-            subpixel_order: SubpixelOrder::from_code(self.subpixel_order)?,
-            skip_border: SkipBorder::from_code(self.skip_border)?,
-            coarse_border: CoarseBorder::from_code(self.coarse_border)?,
-            coarse_extent: CoarseExtent::from_code(self.coarse_extent)?,
-            tap_border: TapBorder::from_code(self.tap_border)?,
-            tap_order: TapOrder::from_code(self.tap_order)?,
-            colour_filter: ColourFilter::from_code(self.colour_filter)?,
-            ..Options::default()
-        })
-    }
-
-    /// The key with these options.
-    #[must_use]
-    pub fn with_options(self, options: &Options) -> Self {
-        Self {
-            act_round: options.act_round.code(),
-            reduce_tree: options.reduce_tree.code(),
-            nan_sign: options.nan_sign.code(),
-            subpixel_order: options.subpixel_order.code(),
-            skip_border: options.skip_border.code(),
-            coarse_border: options.coarse_border.code(),
-            coarse_extent: options.coarse_extent.code(),
-            tap_border: options.tap_border.code(),
-            tap_order: options.tap_order.code(),
-            colour_filter: options.colour_filter.code(),
-            ..self
-        }
     }
 
     /// Extents and origin.
@@ -220,7 +197,8 @@ impl Kernel for Dec2 {
 
     fn check(&self) -> Result<(), String> {
         self.geometry().map_err(|e| e.to_string())?;
-        self.options().map_err(|e| e.to_string())?;
+        let options = self.options().map_err(|e| e.to_string())?;
+        options.check_for_kernels().map_err(|e| e.to_string())?;
         Tables::new().map(|_| ())
     }
 
@@ -258,7 +236,7 @@ impl Kernel for Dec2 {
             let product = &products[number as usize - 1];
             match (product.left, product.right, product.seed) {
                 (Left::Coarse, Right::Weights(weights), Seed::Columns(bias)) => {
-                    let sums = registers.warp.expand(args.image, [weights, bias], &coarse, &window);
+                    let sums = registers.warp.expand(args.image, [weights, bias], &coarse, &window, options.mma_acc);
                     registers.put_sums(number, sums);
                 }
                 _ => registers.product(product),

@@ -8,7 +8,7 @@ use super::problem::Problem;
 use super::{Dec2, LaunchError};
 use crate::dec2::host::{check_pixels, of_device};
 use crate::dec2::reference::{Outputs, frame};
-use crate::registry::{Check, Outcome, Run, RunError};
+use crate::run::{Check, Outcome, Run, RunError};
 
 /// Pixels that plain Rust makes in less than a minute on two processors.
 const MOST_PIXELS: u64 = 1 << 20;
@@ -108,7 +108,7 @@ mod tests {
 
     use super::*;
     use crate::dec2::options::Options;
-    use crate::registry::Build;
+    use crate::run::Build;
 
     fn runs(key: Dec2, device: &str, seed: u64) {
         let engine = Engine::open(device, Some(seed)).unwrap();
@@ -149,14 +149,57 @@ mod tests {
         }
     }
 
+    /// Every value of every option that the reference has: whether kernels do it, on all chips, as no chip lacks what one needs.
+    const VALUES: [(&str, &str, bool); 23] = [
+        ("mma_acc", "f32_per_k32", true),
+        ("mma_acc", "native_f16", false),
+        ("mma_acc", "sm90_emul", true),
+        ("act_round", "stepwise", true),
+        ("act_round", "fused", true),
+        ("reduce_tree", "slice_even_odd", true),
+        ("reduce_tree", "sequential", true),
+        ("nan_sign", "positive", true),
+        ("nan_sign", "keep", true),
+        ("subpixel_order", "row_major", true),
+        ("subpixel_order", "col_major", true),
+        ("skip_border", "reflect101_clamp", true),
+        ("skip_border", "clamp", true),
+        ("coarse_border", "reflect101_clamp", true),
+        ("coarse_border", "clamp", true),
+        ("coarse_extent", "floor", true),
+        ("coarse_extent", "ceil", true),
+        ("tap_border", "reflect101", true),
+        ("tap_border", "clamp", true),
+        ("tap_order", "row_major", true),
+        ("tap_order", "col_major", true),
+        ("colour_filter", "nearest", true),
+        ("colour_filter", "bilinear", true),
+    ];
+
     #[test]
-    fn every_option_is_the_references() {
-        for (i, options) in Options::each_alternative().into_iter().enumerate() {
-            if options.mma_acc != Options::default().mma_acc {
-                continue;
+    fn kernels_do_every_option_or_refuse_it_by_name() {
+        // The table has all of them: the default of each, and each alternative.
+        let all = Options::each_alternative();
+        assert_eq!(VALUES.len(), Options::NAMES.len() + all.len() - 1);
+        let mut seen = vec![];
+        for (i, (option, value, taken)) in VALUES.into_iter().enumerate() {
+            let mut options = Options::default();
+            options.set(option, value).unwrap();
+            assert!(all.contains(&options) && !seen.contains(&(option, value)), "{option}={value}");
+            seen.push((option, value));
+            let key = Dec2 { colour_width: 7, colour_height: 5, ..small(5, 3) }.with_options(&options);
+            assert_eq!(key.options(), Ok(options), "{option}={value}");
+            if !taken {
+                let told = lathe_dsl::trace(&key, lathe_dsl::Target::SM_90).unwrap_err().to_string();
+                let wanted = format!("option `{option}`: `{value}` is for the reference alone: ");
+                assert!(told.contains(&wanted), "{told}");
+            } else if options != Options::default() {
+                let devices = ["cpu:gfx950", "cpu:sm_90", "cpu:gfx1201"];
+                runs(key, devices[i % 3], 2);
+                if option == "mma_acc" {
+                    devices.into_iter().for_each(|device| runs(key, device, 3));
+                }
             }
-            let key = Dec2 { colour_width: 7, colour_height: 5, ..small(5, 3) };
-            runs(key.with_options(&options), ["cpu:gfx950", "cpu:sm_90"][i % 2], 2);
         }
     }
 }

@@ -21,6 +21,7 @@ mod weights;
 
 pub use features::{Features, features};
 pub(crate) use run::run;
+pub use run::{DenoiseError, Filtered};
 pub use weights::weights;
 
 /// Directions of a pixel's neighbours: the taps of the filter but the centre's, (row, column).

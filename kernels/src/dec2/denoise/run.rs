@@ -1,15 +1,61 @@
 //! The block as a denoiser of any picture, on any device.
 
 use half::f16;
-use lathe_runtime::Engine;
+use lathe_dsl::kernel::KeyError;
+use lathe_runtime::{Engine, Error};
 
 use super::{features, weights};
 use crate::dec2::block::{Dec2, LaunchError, checks};
+use crate::dec2::geometry::GeometryError;
 use crate::dec2::host::of_device;
 use crate::dec2::reference::block::InputError;
 use crate::dec2::reference::filter::Pictures;
 use crate::dec2::reference::{Image, Inputs, frame};
-use crate::registry::{FilterError, Filtered, Outcome, RunReport};
+use crate::run::{Outcome, RunReport};
+
+/// What a kernel made of a picture.
+#[derive(Clone, Debug)]
+pub struct Filtered {
+    /// The new picture.
+    pub picture: Image,
+    /// How.
+    pub report: RunReport,
+}
+
+/// Why a picture could not be denoised.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DenoiseError {
+    /// A setting that the key does not allow.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// A setting that contradicts, or repeats, the picture.
+    #[error("`{field}` cannot be set: it is the picture's")]
+    FromPicture {
+        /// The field.
+        field: String,
+    },
+    /// There is no launch on a picture of this size.
+    #[error(transparent)]
+    Geometry(#[from] GeometryError),
+    /// Compiling failed.
+    #[error(transparent)]
+    Runtime(#[from] Error),
+    /// Launching failed.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+}
+
+impl DenoiseError {
+    /// Whether what was asked for is wrong, rather than what came of it.
+    pub const fn is_request(&self) -> bool {
+        match self {
+            Self::Key(_) | Self::FromPicture { .. } | Self::Geometry(_) => true,
+            Self::Runtime(error) => matches!(error, Error::Trace(_)),
+            Self::Launch(_) => false,
+        }
+    }
+}
 
 /// Fields of the key that the picture gives.
 const OF_PICTURE: [&str; 4] = ["ex", "ey", "colour_width", "colour_height"];
@@ -21,15 +67,15 @@ const CHECKED_PIXELS: u64 = 1 << 16;
 /// compared with plain Rust.
 ///
 /// # Errors
-/// As [`Entry::filter`](crate::registry::Entry::filter).
+/// A setting is not allowed, the picture is too small or too large, compiling or launching failed.
 pub(crate) fn run(
     engine: &Engine,
     picture: &Image,
     settings: &[(String, String)],
     seed: u64,
-) -> Result<Filtered, FilterError> {
+) -> Result<Filtered, DenoiseError> {
     if let Some((field, _)) = settings.iter().find(|(field, _)| OF_PICTURE.contains(&field.as_str())) {
-        return Err(FilterError::FromPicture { field: field.clone() });
+        return Err(DenoiseError::FromPicture { field: field.clone() });
     }
     let size = [picture.width(), picture.height(), picture.width(), picture.height()].map(|n| n.to_string());
     let all = OF_PICTURE.into_iter().zip(&size).map(|(field, n)| (field, n.as_str()));
@@ -42,7 +88,7 @@ pub(crate) fn run(
     let weights = weights(options.subpixel_order, options.tap_order);
     // Nothing is added to the result.
     let (width, height) = (picture.width(), picture.height());
-    let input = |e| FilterError::from(LaunchError::from(InputError::from(e)));
+    let input = |e| DenoiseError::from(LaunchError::from(InputError::from(e)));
     let offset = Image::from_fn(width, height, |_, _| [f16::NAN; 4]).map_err(input)?;
     let pictures = Pictures { colour: picture, step: picture.step(), blend: picture, offset: &offset };
     let inputs =

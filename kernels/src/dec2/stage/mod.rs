@@ -17,7 +17,7 @@ use super::geometry::{Extents, Geometry, MAX_SIDE, Origin};
 use super::images;
 use super::instances::{Instance, instances};
 use super::options::{
-    ActRound, ColourFilter, NanSign, OptionError, Options, ReduceTree, SkipBorder, SubpixelOrder, TapBorder, TapOrder,
+    ActRound, ColourFilter, NanSign, ReduceTree, SkipBorder, SubpixelOrder, TapBorder, TapOrder, of_key,
 };
 use super::phases::{PHASES, Phase, phases};
 use super::plane::PlaneLayout;
@@ -124,6 +124,17 @@ impl Table {
     }
 }
 
+of_key!(Dec2Stage {
+    act_round: ActRound,
+    reduce_tree: ReduceTree,
+    nan_sign: NanSign,
+    subpixel_order: SubpixelOrder,
+    skip_border: SkipBorder,
+    tap_border: TapBorder,
+    tap_order: TapOrder,
+    colour_filter: ColourFilter,
+});
+
 impl Dec2Stage {
     /// The image's extents.
     pub const fn extents(&self) -> Extents {
@@ -137,40 +148,6 @@ impl Dec2Stage {
     pub fn geometry(&self) -> Result<Geometry, super::geometry::GeometryError> {
         // In range by the key's limits.
         Geometry::fine(self.extents(), Origin::new(self.ox as u16, self.oy as u16))
-    }
-
-    /// The options that the key has; the others do not matter to epilogues.
-    ///
-    /// # Errors
-    /// A code that an option lacks.
-    pub fn options(&self) -> Result<Options, OptionError> {
-        Ok(Options {
-            act_round: ActRound::from_code(self.act_round)?,
-            reduce_tree: ReduceTree::from_code(self.reduce_tree)?,
-            nan_sign: NanSign::from_code(self.nan_sign)?,
-            subpixel_order: SubpixelOrder::from_code(self.subpixel_order)?,
-            skip_border: SkipBorder::from_code(self.skip_border)?,
-            tap_border: TapBorder::from_code(self.tap_border)?,
-            tap_order: TapOrder::from_code(self.tap_order)?,
-            colour_filter: ColourFilter::from_code(self.colour_filter)?,
-            ..Options::default()
-        })
-    }
-
-    /// The key with these options.
-    #[must_use]
-    pub fn with_options(self, options: &Options) -> Self {
-        Self {
-            act_round: options.act_round.code(),
-            reduce_tree: options.reduce_tree.code(),
-            nan_sign: options.nan_sign.code(),
-            subpixel_order: options.subpixel_order.code(),
-            skip_border: options.skip_border.code(),
-            tap_border: options.tap_border.code(),
-            tap_order: options.tap_order.code(),
-            colour_filter: options.colour_filter.code(),
-            ..self
-        }
     }
 
     /// Skip features' and the arena's layout.

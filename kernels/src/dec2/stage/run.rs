@@ -13,7 +13,7 @@ use crate::dec2::host::{POISON, POISON_HALF, check_pixels, texels, untouched, wo
 use crate::dec2::images;
 use crate::dec2::options::ColourFilter;
 use crate::dec2::weights::WeightLayout;
-use crate::registry::{Check, Outcome, Run, RunError};
+use crate::run::{Check, Outcome, Run, RunError};
 
 /// Pixels whose words, up to 4096 bytes each, a host holds.
 const MOST_PIXELS: u64 = 1 << 16;
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use crate::dec2::options::Options;
     use crate::dec2::phases::PHASES;
-    use crate::registry::Build;
+    use crate::run::Build;
 
     fn runs(key: Dec2Stage, device: &str, seed: u64) {
         let engine = Engine::open(device, Some(seed)).unwrap();

@@ -137,9 +137,10 @@ impl<'k> Registers<'k> {
             Seed::Result { phase } => Some(self.sums(phase)),
             Seed::Columns(_) | Seed::Scores(_) | Seed::Residual { .. } => Some(self.c.as_ref().expect(ORDER)),
         };
+        let acc = self.options.mma_acc;
         let sums = match product.left {
-            Left::Rows { slice } if !self.rows_by_slice => self.warp.multiply(&a.step(slice as usize), b, c),
-            _ => self.warp.multiply(a, b, c),
+            Left::Rows { slice } if !self.rows_by_slice => self.warp.multiply(&a.step(slice as usize), b, c, acc),
+            _ => self.warp.multiply(a, b, c, acc),
         };
         self.put_sums(product.number, sums);
     }
@@ -167,9 +168,10 @@ impl<'k> Registers<'k> {
         let bias = self.base(bias);
         let heads: Vec<_> = (0..queries.extent().0)
             .map(|m| {
-                let scores = warp.multiply(&queries.tile(m), &keys, Some(&warp.load_score_bias(image, bias, m)));
+                let bias = warp.load_score_bias(image, bias, m);
+                let scores = warp.multiply(&queries.tile(m), &keys, Some(&bias), options.mma_acc);
                 let probabilities = warp.pack_quads(&warp.cubic_softmax(&scores, options.reduce_tree), nan);
-                let head = warp.multiply(&probabilities, &values, None);
+                let head = warp.multiply(&probabilities, &values, None, options.mma_acc);
                 // Scores of the next tile do not begin before these are done with their registers.
                 warp.k.sched_barrier(0);
                 head

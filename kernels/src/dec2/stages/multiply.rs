@@ -7,7 +7,7 @@ use super::numeric::border;
 use super::skip_residual::Window;
 use super::tiles::{Columns, Quads, Tiles};
 use super::warp::{Pair, Warp};
-use crate::dec2::options::{CoarseBorder, SkipBorder};
+use crate::dec2::options::{CoarseBorder, MmaAcc, SkipBorder};
 use crate::dec2::phases::Base;
 use crate::dec2::plane::CELL_WORDS;
 use crate::dec2::{COARSE_CHANNELS, COARSE_ROWS, COARSE_SIDE};
@@ -26,40 +26,56 @@ pub struct Coarse<'k> {
 }
 
 impl<'k> Warp<'k> {
-    /// `A·B + C`, or `A·B`: with an f32 sum for every step of 32 along K, rounded to f16.
-    pub fn multiply(&self, a: &Quads<'k>, b: &Columns<'k>, c: Option<&Tiles<'k>>) -> Tiles<'k> {
+    /// `A·B + C`, or `A·B`, every step of 32 along K rounded as `acc` says.
+    pub fn multiply(&self, a: &Quads<'k>, b: &Columns<'k>, c: Option<&Tiles<'k>>, acc: MmaAcc) -> Tiles<'k> {
         let (m_tiles, n_tiles) = (a.extent().0, b.extent().0);
         let tiles: Vec<[Pair<'k>; 2]> = (0..m_tiles * n_tiles)
             .map(|i| {
                 let (m, n) = (i / n_tiles, i % n_tiles);
-                self.multiply_tile(a, b, [m, n], c.map(|c| [0, 1].map(|p| c.at(m, p, n))))
+                let c = c.map(|c| [0, 1].map(|p| c.at(m, p, n)));
+                (0..b.extent().1)
+                    .fold(c, |sum, ks| Some(self.step(a.at(m, ks), b.at(n, ks), sum, acc)))
+                    .unwrap_or_else(|| [self.k.filled(f16::ZERO); 2])
             })
             .collect();
         Tiles::from_fn(m_tiles, n_tiles, |m, p, n| tiles[m * n_tiles + n][p])
     }
 
-    fn multiply_tile(
+    /// A step of 32 along K.
+    fn step(
         &self,
-        a: &Quads<'k>,
-        b: &Columns<'k>,
-        [m, n]: [usize; 2],
+        left: [V<'k, u32>; 4],
+        right: [V<'k, u32>; 2],
         c: Option<[Pair<'k>; 2]>,
+        acc: MmaAcc,
     ) -> [Pair<'k>; 2] {
+        let sum = match acc {
+            MmaAcc::Sm90Emul => {
+                // The lower halves of words are of the lower 16 of K, in every layout.
+                let [low, high] = [0x0000_FFFFu32, 0xFFFF_0000].map(|half| left.map(|word| word & half));
+                let sum = self.rounded_sum(high, right, Some(self.rounded_sum(low, right, None)));
+                c.map_or(sum, |c| [sum[0] + c[0], sum[1] + c[1]])
+            }
+            // The exact sum, which the other is of, is no kernel's.
+            MmaAcc::F32PerK32 | MmaAcc::NativeF16 => self.rounded_sum(left, right, c),
+        };
+        // LLVM would round and add where a sum is used, behind the branches of an epilogue, and hold what it comes of until then: twice
+        // the registers, and on AMD those of the chip's wider tiles, which gfx1201 has not. PTX's registers are given out by ptxas.
+        if self.one_row() { sum.map(V::opaque) } else { sum }
+    }
+
+    /// An f32 sum of products and C, rounded to f16.
+    fn rounded_sum(&self, left: [V<'k, u32>; 4], right: [V<'k, u32>; 2], c: Option<[Pair<'k>; 2]>) -> [Pair<'k>; 2] {
         let k = self.k;
-        let steps = b.extent().1;
-        let mut sum = c;
-        for ks in 0..steps {
-            let left: FragmentA<'k, MmaE4m3> = k.fragment(&a.at(m, ks));
-            let right: FragmentB<'k, MmaE4m3> = k.fragment(&b.at(n, ks));
-            let seed = sum.map_or_else(
-                || k.zero_fragment(),
-                |pairs| k.fragment(&pairs.map(|p| p.to::<Vector<f32, 2>>().elements()).concat()),
-            );
-            let [x, y, z, w] = <[V<'k, f32>; 4]>::try_from(k.mma(left, right, seed).registers())
-                .unwrap_or_else(|r| unreachable!("{} registers of a sum", r.len()));
-            sum = Some([[x, y], [z, w]].map(|pair| k.vector(pair).to()));
-        }
-        sum.unwrap_or_else(|| [k.filled(f16::ZERO); 2])
+        let left: FragmentA<'k, MmaE4m3> = k.fragment(&left);
+        let right: FragmentB<'k, MmaE4m3> = k.fragment(&right);
+        let seed = c.map_or_else(
+            || k.zero_fragment(),
+            |pairs| k.fragment(&pairs.map(|p| p.to::<Vector<f32, 2>>().elements()).concat()),
+        );
+        let [x, y, z, w] = <[V<'k, f32>; 4]>::try_from(k.mma(left, right, seed).registers())
+            .unwrap_or_else(|r| unreachable!("{} registers of a sum", r.len()));
+        [[x, y], [z, w]].map(|pair| k.vector(pair).to())
     }
 
     /// The patch expand: 6×6 coarse pixels times the warp's slab, 96 columns.
@@ -69,6 +85,7 @@ impl<'k> Warp<'k> {
         [weights, bias]: [Base; 2],
         coarse: &Coarse<'k>,
         window: &Window<'k>,
+        acc: MmaAcc,
     ) -> Tiles<'k> {
         let steps = (COARSE_CHANNELS / 32) as usize;
         let a = self.coarse_quads(coarse, window, steps);
@@ -79,7 +96,7 @@ impl<'k> Warp<'k> {
             .map(|pair| {
                 let b = self.load_columns(image, base + (pair * steps * 512) as u32, 1, steps);
                 let c = Tiles::from_fn(a.extent().0, 2, |_, p, n| bias[p][2 * pair + n]);
-                let sums = self.multiply(&a, &b, Some(&c));
+                let sums = self.multiply(&a, &b, Some(&c), acc);
                 self.k.sched_barrier(0);
                 sums
             })

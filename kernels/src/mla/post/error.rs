@@ -193,3 +193,15 @@ impl StepError {
         if matches!(error, Error::GaveUp(_)) { Self::GaveUp(error) } else { Self::Device(error) }
     }
 }
+
+impl From<ArgsError> for crate::run::RunError {
+    fn from(error: ArgsError) -> Self {
+        Self::Refused(std::sync::Arc::new(error))
+    }
+}
+
+impl From<StepError> for crate::run::RunError {
+    fn from(error: StepError) -> Self {
+        Self::Refused(std::sync::Arc::new(error))
+    }
+}

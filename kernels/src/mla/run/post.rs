@@ -21,7 +21,7 @@ use super::super::{HEADS, LATENTS, VALUES};
 use super::uv::{checks, random_gate};
 use super::{GPU_WAIT_US, HOST_BYTES, POISON, Run};
 use crate::gemm::reference::Mxfp4;
-use crate::registry::{Check, Outcome, RunError};
+use crate::run::{Check, Outcome, RunError};
 
 impl MlaPost {
     /// Host memory that a run takes: of every latent the rows of the attention, here and among all that its rank has, on the device
@@ -316,7 +316,7 @@ impl<T: lathe_dsl::builder::Element + bytemuck::Pod> Spread<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::Build;
+    use crate::run::Build;
 
     #[test]
     fn every_class_of_key_is_right_on_both_wave_widths() {

@@ -11,7 +11,7 @@ use super::super::push::{MlaPush, MlaPushArgs};
 use super::super::reference::push::Push;
 use super::super::{HEADS, LATENTS};
 use super::{HOST_BYTES, Run};
-use crate::registry::{Check, Outcome, RunError};
+use crate::run::{Check, Outcome, RunError};
 
 /// What a region holds before the first step: tags that no step has.
 const UNTOUCHED: u64 = 0xFFFF_FFFF_7FA5_7FA5;
@@ -138,7 +138,7 @@ impl Run for MlaPush {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::Build;
+    use crate::run::Build;
 
     #[test]
     fn every_rank_sends_all_it_has_and_nothing_else() {

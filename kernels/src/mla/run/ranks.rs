@@ -15,7 +15,7 @@ use super::super::ranks::{MlaCombineRanks, MlaCombineRanksArgs};
 use super::super::reference::push::put_slot;
 use super::super::{HEADS, LATENTS};
 use super::{GPU_WAIT_US, HOST_BYTES, POISON, Run, combine_checks};
-use crate::registry::{Outcome, RunError};
+use crate::run::{Outcome, RunError};
 
 impl MlaCombineRanks {
     /// The region after a step: what the ranks sent in its half; in the other half NaNs under right-looking tags of the step before.
@@ -93,7 +93,7 @@ impl Run for MlaCombineRanks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::Build;
+    use crate::run::Build;
 
     #[test]
     fn what_was_sent_is_combined_bit_for_bit() {

@@ -11,7 +11,7 @@ use super::super::reference::{compare, device_bound, unsplit_bound};
 use super::super::splits::{MlaCombineSplits, MlaCombineSplitsArgs};
 use super::super::{HEADS, LATENTS};
 use super::{HOST_BYTES, POISON, Run, bounded_check, stage_check};
-use crate::registry::{Outcome, RunError};
+use crate::run::{Outcome, RunError};
 
 impl Run for MlaCombineSplits {
     fn check_size(&self) -> Result<(), RunError> {
@@ -81,7 +81,7 @@ impl MlaCombineSplits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::Build;
+    use crate::run::Build;
     use lathe_dsl::{Target, trace};
 
     const fn key(splits: u32, tokens: u32, q: u32) -> MlaCombineSplits {

@@ -12,7 +12,7 @@ use super::super::uv::{MlaUv, MlaUvArgs, ROW};
 use super::super::{HEADS, LATENTS, VALUES};
 use super::{HOST_BYTES, POISON, Run};
 use crate::gemm::reference::Mxfp4;
-use crate::registry::{Check, Outcome, RunError};
+use crate::run::{Check, Outcome, RunError};
 
 /// Host memory that a token takes: its latents in f64, twice in bf16 here and on the device, then for every value its gate, result,
 /// reference and bounds.
@@ -133,7 +133,7 @@ impl Compared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::Build;
+    use crate::run::Build;
 
     #[test]
     fn every_key_is_right_on_both_wave_widths() {
