@@ -168,8 +168,8 @@ impl Shared {
         k.barrier();
         k.if_(thread.lt(LANES), || {
             let at = Bytes((token * LANES + thread) * 16);
-            let values = k.buffer_load_with(args.core, at, LoadOptions::new().cache(Cache::DEV));
-            k.buffer_store::<Vector<u32, 4>>(values, args.seen, at);
+            let values = k.buffer_load_with(args.core.cast(), at, LoadOptions::new().cache(Cache::DEV));
+            k.buffer_store::<Vector<u32, 4>>(values, args.seen.cast(), at);
         });
     }
 }
