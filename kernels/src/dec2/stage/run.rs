@@ -238,6 +238,19 @@ mod tests {
     }
 
     #[test]
+    fn texels_are_the_same_by_texture_units_and_as_buffers() {
+        for textures in [0, 1, 2] {
+            for colour_filter in [0, 1] {
+                let key = Dec2Stage { instance: 38, textures, colour_filter, ..Dec2Stage::defaults() };
+                runs(Dec2Stage { colour_width: 11, colour_height: 5, ..key }, "cpu:sm_90", 6);
+            }
+        }
+        let key = Dec2Stage { instance: 38, textures: 1, ..Dec2Stage::defaults() };
+        let refused = Build::run(&key, &Engine::open("cpu:gfx950", None).unwrap(), 0).unwrap_err().to_string();
+        assert!(refused.contains("image `colour` needs texture units, and Lathe uses none of gfx950"), "{refused}");
+    }
+
+    #[test]
     fn images_of_every_extent_keep_within_themselves() {
         for (i, ex) in [1, 2, 3, 7, 8, 9, 17].into_iter().enumerate() {
             for (j, ey) in [1, 2, 3, 8, 15].into_iter().enumerate() {
