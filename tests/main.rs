@@ -19,6 +19,8 @@ mod mla;
 mod mla_post;
 mod mla_post_fused;
 mod mla_post_gpu;
+mod mla_post_orders;
+mod mla_post_workers;
 mod mutants;
 mod narrow;
 mod peers;

@@ -1,13 +1,17 @@
 //! Promise: `mla_post` gives the bits of plain Rust on `cpu` and by its AMD code on `gcn`, and its code is smaller than what
 //! FlyDSL 0.5.0 makes of the same stages.
 
+use half::bf16;
 use lathe_codegen::mnemonics;
 use lathe_dsl::{Kernel, Target};
-use lathe_kernels::mla::post::MlaPost;
+use lathe_kernels::mla::post::{MlaPost, Seat, Tensors, View, mla_post};
+use lathe_kernels::mla::uv::ROW;
+use lathe_kernels::mla::{LATENTS, VALUES};
 use lathe_kernels::registry::Build;
-use lathe_runtime::{Engine, gcn};
+use lathe_runtime::device::PeerTable;
+use lathe_runtime::{DeviceBuffer, Engine, gcn};
 
-use crate::compiled;
+use crate::{compiled, hip};
 
 /// A key with as many workgroups as have work.
 pub const fn key(tokens: u32, q: u32, splits: u32) -> MlaPost {
@@ -93,6 +97,50 @@ fn code_is_smaller_than_that_of_flydsl() {
         assert!(resources.vgpr.is_some_and(|n| n <= 128), "{key:?}: {:?}", resources.vgpr);
         assert!(mnemonics(&artifact).expect("an object")["v_mfma_scale_f32_16x16x128_f8f6f4"] == 4, "{key:?}");
     }
+}
+
+/// The stand-in's GPU has 8 compute units with room for two of its workgroups each.
+#[test]
+fn more_workgroups_than_run_at_once_are_refused() {
+    let engine = hip::engine(0);
+    let device = &engine.device;
+    let stream = device.stream().expect("a stream");
+    let launched = |ranks: u32, ctas: u32| {
+        let key = MlaPost { ctas, ranks, ..key(8, 8, 0) };
+        let compiled = engine.jit.get(&key, device.target()).expect("it compiles");
+        let regions: Vec<_> = (0..if ranks > 1 { ranks } else { 0 })
+            .map(|_| device.peer_region(key.messages().region_bytes()).expect("fits"))
+            .collect();
+        let table = PeerTable::new(device, &regions).expect("they are opened");
+        let seat = Seat::new(device, 0, table, key.ctas()).expect("fits");
+        let (heads, rows) = (u64::from(key.heads()), (key.tokens * key.heads()) as usize);
+        let o = DeviceBuffer::from_slice(device, &vec![bf16::ZERO; rows * LATENTS as usize]).expect("fits");
+        let lse = DeviceBuffer::from_slice(device, &vec![0f32; rows]).expect("fits");
+        let seq_lens = DeviceBuffer::from_slice(device, &[1]).expect("fits");
+        let qsl = DeviceBuffer::from_slice(device, &[0, 8]).expect("fits");
+        let codes = DeviceBuffer::from_slice(device, &vec![0u8; (ROW * LATENTS / 2) as usize]).expect("fits");
+        let scales = DeviceBuffer::from_slice(device, &vec![127u8; (ROW * LATENTS / 32) as usize]).expect("fits");
+        let gate = DeviceBuffer::from_slice(device, &vec![bf16::ONE; (key.tokens * ROW) as usize]).expect("fits");
+        let core = DeviceBuffer::<bf16>::uninit(device, gate.len()).expect("fits");
+        let tensors = Tensors {
+            o: View::dense(&o, [0, heads, u64::from(LATENTS)]),
+            lse: Some(View::dense(&lse, [0, heads])),
+            seq_lens: &seq_lens,
+            qsl: &qsl,
+            w_v: View::dense(&codes, [0, u64::from(VALUES), u64::from(LATENTS / 2)]),
+            w_v_scale: View::dense(&scales, [0, u64::from(VALUES), u64::from(LATENTS / 32)]),
+            gate: &gate,
+        };
+        let args = key.host_args(&tensors, &core, &seat, 3).expect("they are taken");
+        mla_post(&key, &compiled, &stream, &args)?;
+        stream.synchronize()
+    };
+    let error = launched(2, 17).expect_err("they do not fit").to_string();
+    assert_eq!(error, "`mla_post` has 17 workgroups that must be on hip:0 at once, which has room for 16");
+    let error = launched(8, 0).expect_err("they do not fit").to_string();
+    assert_eq!(error, "`mla_post` has 96 workgroups that must be on hip:0 at once, which has room for 16");
+    // A rank that waits for nobody may have any number.
+    launched(1, 24).expect("it runs");
 }
 
 /// NVIDIA's assembler takes it for chips with block-scaled products and without.

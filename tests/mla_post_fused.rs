@@ -25,13 +25,15 @@ build_key! {
         heads: u32 = 4, one_of(1, 2, 3, 4, 6, 12);
         /// Workgroups.
         ctas: u32 = 8, range(1, 256);
+        /// How many of them make the splits, while the others have the stages; 0: all have both.
+        makers: u32 = 0, range(0, 255);
     }
 }
 
 impl Fused {
     fn post(&self) -> MlaPost {
-        let Self { tokens, q, splits, ctas, .. } = *self;
-        MlaPost { ranks: 1, tokens, q, splits, ctas, wait_us: 0 }
+        let Self { tokens, q, splits, ctas, makers, .. } = *self;
+        MlaPost { ranks: 1, tokens, q, splits, ctas: ctas.saturating_sub(makers), wait_us: 0 }
     }
 
     /// Pieces that splits are made in: one of a split's head groups each.
@@ -89,6 +91,9 @@ impl Kernel for Fused {
     type Args = FusedArgs;
 
     fn check(&self) -> Result<(), String> {
+        if self.makers >= self.ctas {
+            return Err("some workgroups must be left for the stages".to_owned());
+        }
         self.post().check()
     }
 
@@ -97,11 +102,11 @@ impl Kernel for Fused {
     }
 
     fn build<'k>(&self, k: &'k Builder<'k>, args: FusedArgs<Dev<'k>>) {
-        let workers = Workers::all(k);
+        let (makers, workers) = self.shares(k);
         let mailbox = Mailbox::new(k, k.step_tag(args.epoch, 0));
         let ready = k.message_region(args.ready, self.pieces() * 8, Cache::DEV, 1);
         let done = k.message_region(args.done, self.tasks() * 8, Cache::DEV, 2);
-        workers.each(k, self.pieces(), |piece| {
+        makers.each(k, self.pieces(), |piece| {
             self.make(k, &args, piece);
             mailbox.publish(ready, piece, &[piece]);
         });
@@ -123,6 +128,16 @@ impl Kernel for Fused {
 }
 
 impl Fused {
+    /// Who makes the splits, and who has the stages.
+    fn shares<'k>(&self, k: &'k Builder<'k>) -> (Workers<'k>, Workers<'k>) {
+        if self.makers == 0 {
+            return (Workers::all(k), Workers::all(k));
+        }
+        let (block, workers) = (k.block_id(Axis::X), self.ctas - self.makers);
+        let index = (block + workers).rem_floor(self.ctas);
+        (Workers { index: block, ctas: self.makers }, Workers { index, ctas: workers })
+    }
+
     /// Makes the rows and LSE of a piece.
     fn make<'k>(&self, k: &'k Builder<'k>, args: &FusedArgs<Dev<'k>>, piece: V<'k, u32>) {
         const LANES: u32 = LATENTS * 2 / 16;
@@ -220,10 +235,10 @@ fn run(key: &Fused, device: &str, seed: u64, order: Option<u64>) {
 #[test]
 fn stages_wait_for_what_their_launch_makes() {
     let keys = [
-        Fused { tokens: 2, q: 2, splits: 8, heads: 4, ctas: 8 },
-        Fused { tokens: 4, q: 4, splits: 2, heads: 12, ctas: 30 },
-        Fused { tokens: 2, q: 1, splits: 16, heads: 3, ctas: 40 },
-        Fused { tokens: 1, q: 1, splits: 72, heads: 1, ctas: 5 },
+        Fused { tokens: 2, q: 2, splits: 8, heads: 4, ctas: 8, makers: 0 },
+        Fused { tokens: 4, q: 4, splits: 2, heads: 12, ctas: 30, makers: 0 },
+        Fused { tokens: 2, q: 1, splits: 16, heads: 3, ctas: 40, makers: 3 },
+        Fused { tokens: 1, q: 1, splits: 72, heads: 1, ctas: 5, makers: 4 },
     ];
     for (seed, key) in (0..).zip(keys) {
         for device in ["cpu", "cpu:sm_90", "gcn:gfx950"] {
@@ -235,7 +250,10 @@ fn stages_wait_for_what_their_launch_makes() {
 /// Turns at random are many where workgroups wait.
 #[test]
 fn stages_wait_in_any_order() {
+    let key = Fused { tokens: 1, q: 1, splits: 8, heads: 12, ctas: 3, makers: 0 };
     for seed in 0..2 {
-        run(&Fused { tokens: 1, q: 1, splits: 8, heads: 12, ctas: 3 }, "cpu", seed, Some(seed));
+        run(&key, "cpu", seed, Some(seed));
+        run(&Fused { makers: 1, ..key }, "cpu", seed, Some(seed));
+        run(&Fused { makers: 2, ..key }, "gcn:gfx950", seed, Some(seed));
     }
 }
