@@ -35,7 +35,8 @@ kernel_args! {
     }
 }
 
-const RANKS: usize = 3;
+/// Ranks of a ring.
+pub const RANKS: usize = 3;
 const BLOCKS: u32 = 2;
 /// Words of a message, as many as threads of a workgroup.
 const WORDS: u32 = 64;
@@ -68,6 +69,8 @@ impl Kernel for Ring {
             _ => args.tag,
         };
         k.while_((), |()| (k.ptr_load_with::<u32>(own + WORDS, shared).ne(wanted), ()), |()| k.s_sleep(1));
+        // NVIDIA's loads of different addresses have no order without it.
+        k.fence(Order::Acquire, Scope::System);
         let got = k.ptr_load_with::<u32>(own + thread, shared);
         k.buffer_store(got, args.out, id);
     }
@@ -106,7 +109,7 @@ fn compiled(ring: Ring, name: &str, devices: &[Arc<dyn Device>]) -> Vec<Arc<Comp
 }
 
 /// Runs the kernel on each device, and checks what was sent.
-fn run(kernels: &[Arc<Compiled>], devices: &[Arc<dyn Device>], seed: Option<u64>) -> Result<(), String> {
+pub fn run(kernels: &[Arc<Compiled>], devices: &[Arc<dyn Device>], seed: Option<u64>) -> Result<(), String> {
     let bytes = u64::from(4 * SLOT * BLOCKS);
     let text = |e: Error| e.to_string();
     let regions: Vec<Arc<dyn PeerRegion>> =

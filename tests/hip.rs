@@ -9,13 +9,16 @@ use lathe_dsl::prelude::*;
 use lathe_kernels::gemm::mx::GemmMx;
 use lathe_kernels::mla::combine::MlaCombine;
 use lathe_kernels::mla::post::MlaPost;
-use lathe_kernels::registry::Entry;
-use lathe_runtime::device::{Hip, Pinned};
+use lathe_kernels::mla::push::MlaPush;
+use lathe_kernels::mla::ranks::MlaCombineRanks;
+use lathe_kernels::registry::{Build, Entry};
+use lathe_runtime::device::{Device, Hip, Pinned};
 use lathe_runtime::jit::{Code, Compiled, Llvm};
 use lathe_runtime::{DeviceBuffer, Engine, Error, KernelFault};
 
 use crate::cuda::{Stray, StrayArgs};
 use crate::devices::{Add, AddArgs, Adder};
+use crate::group::{self, RANKS, Ring};
 use crate::isolated::LATHE;
 
 /// The stand-in, which cargo builds with this test and leaves beside it.
@@ -91,6 +94,65 @@ fn mla_post_is_right() {
                 assert!(check.ok, "{target}, splits {splits}: {} {:?}", check.against, check.first_failure);
             }
         }
+    }
+}
+
+/// Runs a key and holds it against the reference. The GPUs are the test's own: whatever else runs does not wait for them.
+fn is_right(key: &dyn Build, number: u32, seed: u64) {
+    let runtime = Fresh::new();
+    let report = key.run(&runtime.engine(number), seed).unwrap_or_else(|e| panic!("hip:{number} {}: {e}", key.key()));
+    assert!(report.ok && !report.checks.is_empty(), "hip:{number} {}: {:?}", key.key(), report.checks);
+    // Bit for bit, where products are single instructions.
+    if EXECUTED[number as usize].1 == Target::GFX950 || key.name() != MlaPost::NAME {
+        assert_eq!(report.checks[0].max_abs_error, 0.0, "hip:{number} {}", key.key());
+    }
+}
+
+#[test]
+fn messages_are_pushed_and_combined() {
+    for (number, _) in EXECUTED {
+        is_right(&MlaPush { ranks: 2, tokens: 3, q: 1, ctas: 5 }, number, 7);
+        is_right(&MlaCombineRanks { ranks: 2, tokens: 3, wait_us: 0 }, number, 8);
+    }
+}
+
+/// Two ranks of a GPU, each in a stream of its own: they send each other rows and wait for them, in two steps.
+#[test]
+fn mla_post_of_ranks_is_right() {
+    for (number, _) in EXECUTED {
+        is_right(&MlaPost { ranks: 2, tokens: 2, q: 1, splits: 0, ctas: 3, wait_us: 0 }, number, 9);
+    }
+}
+
+/// The ring's kernel for each of three GPUs.
+fn ring(runtime: &Fresh, ring: Ring) -> (Vec<Arc<dyn Device>>, Vec<Arc<Compiled>>) {
+    let engines: Vec<Engine> = (0..RANKS as u32).map(|number| runtime.engine(number)).collect();
+    let kernels = engines.iter().map(|e| e.jit.get(&ring, e.device.target()).expect("it compiles")).collect();
+    (engines.into_iter().map(|e| e.device).collect(), kernels)
+}
+
+#[test]
+fn kernels_of_several_gpus_wait_for_each_other() {
+    let runtime = Fresh::new();
+    let (devices, kernels) = ring(&runtime, Ring { fault: 0 });
+    for _ in 0..3 {
+        group::run(&kernels, &devices, None).expect("they get on");
+    }
+    // On one GPU, in three streams.
+    let devices = vec![devices[0].clone(); RANKS];
+    let kernels = vec![kernels[0].clone(); RANKS];
+    group::run(&kernels, &devices, None).expect("they get on");
+}
+
+/// What is never sent is waited for by all: each GPU has failed then, and the first rank's error is told.
+#[test]
+fn kernels_that_wait_for_ever_fail_on_every_gpu() {
+    let runtime = Fresh::new();
+    let (devices, kernels) = ring(&runtime, Ring { fault: 2 });
+    let error = group::run(&kernels, &devices, None).expect_err("rank 0 waits for ever");
+    assert!(error.starts_with("rank 0: ") && error.contains("hipErrorLaunchFailure"), "{error}");
+    for device in &devices {
+        assert!(device.alloc(16).is_err(), "{}", device.name());
     }
 }
 

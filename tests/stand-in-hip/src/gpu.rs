@@ -1,4 +1,4 @@
-//! One GPU: its memory, its code, and streams that do their work when somebody waits.
+//! One GPU: its memory, its code, and what its streams were given.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
@@ -7,9 +7,10 @@ use std::time::Instant;
 use hip_sys::hiprt::hipError_t::{self, *};
 use hip_sys::hiprt::hipEventDisableTiming;
 use lathe_dsl::Target;
-use lathe_runtime::gcn::{self, CodeObject, ErrorKind, Memory, Options, Shared};
+use lathe_runtime::gcn::{self, CodeObject, ErrorKind, Memory, Shared};
 
 use crate::Done;
+use crate::machine::Stream;
 
 /// A stream, event, module or function, or 0: the default stream.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -19,7 +20,7 @@ pub struct Handle(pub u64);
 const NUMBER_BITS: u32 = 40;
 
 impl Handle {
-    const DEFAULT_STREAM: Self = Self(0);
+    pub const DEFAULT_STREAM: Self = Self(0);
 
     /// The GPU that made it; no GPU's number for what none made.
     pub fn gpu(self) -> usize {
@@ -34,10 +35,17 @@ pub enum Place {
     Device(u64),
 }
 
+/// A module.
+pub struct Module {
+    pub object: CodeObject,
+    /// Whether a kernel of it waits for others: it lets them run in a loop.
+    waits: bool,
+}
+
 /// What a stream can be given.
 pub enum Step {
     Launch {
-        object: Arc<CodeObject>,
+        module: Arc<Module>,
         symbol: String,
         grid: [u32; 3],
         block: [u32; 3],
@@ -58,7 +66,7 @@ pub enum Step {
     },
     /// Until another stream has done everything up to a ticket.
     Wait {
-        stream: Handle,
+        stream: Stream,
         ticket: u64,
     },
 }
@@ -74,7 +82,7 @@ pub struct Gpu {
     number: u64,
     /// `None` for a chip that the executor does not know.
     target: Option<Target>,
-    memory: Memory,
+    pub memory: Memory,
     /// Its own memory that other GPUs can reach, with its size.
     shared: BTreeMap<u64, (Arc<Shared>, usize)>,
     /// GPUs whose memory it reaches.
@@ -84,7 +92,7 @@ pub struct Gpu {
     /// What each stream has not done yet, with tickets that count up through all streams.
     streams: BTreeMap<Handle, VecDeque<(u64, Step)>>,
     events: HashMap<Handle, Event>,
-    modules: HashMap<Handle, Arc<CodeObject>>,
+    modules: HashMap<Handle, Arc<Module>>,
     functions: HashMap<Handle, (Handle, String)>,
     /// Once a kernel has failed, what every call returns.
     fault: Option<hipError_t>,
@@ -117,7 +125,8 @@ impl Gpu {
         Handle((self.number + 1) << NUMBER_BITS | self.handles)
     }
 
-    fn sound(&self) -> Done {
+    /// Nothing is wrong with it.
+    pub fn sound(&self) -> Done {
         self.fault.map_or(Ok(()), Err)
     }
 
@@ -202,14 +211,9 @@ impl Gpu {
         Ok(handle)
     }
 
-    /// As AMD's: what it was given is done first.
-    pub fn destroy_stream(&mut self, stream: Handle) -> Done {
-        if stream == Handle::DEFAULT_STREAM || !self.streams.contains_key(&stream) {
-            return Err(hipErrorInvalidHandle);
-        }
-        let done = self.finish(stream, u64::MAX);
+    /// Forgets a stream.
+    pub fn remove_stream(&mut self, stream: Handle) {
         self.streams.remove(&stream);
-        done
     }
 
     pub fn event(&mut self, flags: u32) -> Done<Handle> {
@@ -249,15 +253,16 @@ impl Gpu {
             _ => hipErrorInvalidImage,
         })?;
         let handle = self.handle();
-        self.modules.insert(handle, Arc::new(object));
+        let waits = object.mnemonics().iter().any(|name| name.starts_with("s_sleep"));
+        self.modules.insert(handle, Arc::new(Module { object, waits }));
         Ok(handle)
     }
 
     /// Launches of it that are still to be done will fail, as they may on a GPU.
     pub fn unload(&mut self, module: Handle) -> Done {
-        let object = self.modules.remove(&module).ok_or(hipErrorInvalidHandle)?;
+        let gone = self.modules.remove(&module).ok_or(hipErrorInvalidHandle)?;
         self.functions.retain(|_, (of, _)| *of != module);
-        let runs = |step: &Step| matches!(step, Step::Launch { object: running, .. } if Arc::ptr_eq(running, &object));
+        let runs = |step: &Step| matches!(step, Step::Launch { module, .. } if Arc::ptr_eq(module, &gone));
         if self.streams.values().flatten().any(|(_, step)| runs(step)) {
             eprintln!("stand-in for HIP: a module was unloaded with launches of it under way");
             self.fault = Some(hipErrorLaunchFailure);
@@ -266,113 +271,61 @@ impl Gpu {
     }
 
     pub fn function(&mut self, module: Handle, name: &str) -> Done<Handle> {
-        let object = self.modules.get(&module).ok_or(hipErrorInvalidHandle)?;
-        object.kernel(name).map_err(|_| hipErrorNotFound)?;
+        let known = self.modules.get(&module).ok_or(hipErrorInvalidHandle)?;
+        known.object.kernel(name).map_err(|_| hipErrorNotFound)?;
         let handle = self.handle();
         self.functions.insert(handle, (module, name.to_owned()));
         Ok(handle)
     }
 
-    /// A function's code object and name there.
-    pub fn code(&self, function: Handle) -> Done<(Arc<CodeObject>, String)> {
+    /// A function's module and name there.
+    pub fn code(&self, function: Handle) -> Done<(Arc<Module>, String)> {
         let (module, symbol) = self.functions.get(&function).ok_or(hipErrorInvalidHandle)?;
         Ok((self.modules[module].clone(), symbol.clone()))
     }
 
-    /// Adds work to a stream. The default stream does it at once, after everything that all streams were given before.
+    /// Adds work to a stream.
     pub fn give(&mut self, stream: Handle, step: Step) -> Done {
         self.sound()?;
         self.tickets += 1;
         let work = self.streams.get_mut(&stream).ok_or(hipErrorInvalidHandle)?;
         work.push_back((self.tickets, step));
-        if stream == Handle::DEFAULT_STREAM { self.finish(stream, u64::MAX) } else { Ok(()) }
-    }
-
-    fn is_done(&self, stream: Handle, ticket: u64) -> bool {
-        self.streams.get(&stream).and_then(VecDeque::front).is_none_or(|(next, _)| *next > ticket)
-    }
-
-    /// Whether a stream has done everything up to a ticket; if not, it does one step of it.
-    pub fn query(&mut self, stream: Handle, ticket: u64) -> Done {
-        self.sound()?;
-        if self.is_done(stream, ticket) {
-            return Ok(());
-        }
-        self.step(stream)?;
-        Err(hipErrorNotReady)
-    }
-
-    /// A stream does everything up to a ticket; for the default stream, so do all.
-    pub fn finish(&mut self, stream: Handle, ticket: u64) -> Done {
-        self.sound()?;
-        if !self.streams.contains_key(&stream) && ticket == u64::MAX {
-            return Err(hipErrorInvalidHandle);
-        }
-        if stream == Handle::DEFAULT_STREAM {
-            let others: Vec<Handle> = self.streams.keys().copied().filter(|s| *s != stream).collect();
-            others.into_iter().try_for_each(|other| self.finish(other, u64::MAX))?;
-        }
-        while !self.is_done(stream, ticket) {
-            self.step(stream)?;
-        }
         Ok(())
     }
 
-    /// Does the next step of a stream, if there is one.
-    fn step(&mut self, stream: Handle) -> Done {
-        let Some((_, step)) = self.streams.get_mut(&stream).and_then(VecDeque::pop_front) else { return Ok(()) };
-        let done = match step {
-            // Tickets of what is waited for are lower than the wait's own: this ends.
-            Step::Wait { stream, ticket } => {
-                while !self.is_done(stream, ticket) {
-                    self.step(stream)?;
-                }
-                Ok(())
-            }
-            Step::Record { event } => {
-                if let Some(event) = self.events.get_mut(&event) {
-                    event.time = Some(Instant::now());
-                }
-                Ok(())
-            }
-            Step::Copy { to, from, bytes } => self.copy(to, from, bytes),
-            Step::Fill { to, value, bytes } => {
-                self.memory.write(to, &vec![value; bytes]).map_err(|_| hipErrorIllegalAddress)
-            }
-            Step::Launch { object, symbol, grid, block, kernarg } => {
-                let options = Options::default();
-                gcn::launch(&object, &symbol, grid, block, &kernarg, &mut self.memory, &options).map(|_| ()).map_err(
-                    |e| {
-                        eprintln!("stand-in for HIP: {symbol}: {e}");
-                        match e.kind {
-                            ErrorKind::OutsideAllocations { .. } | ErrorKind::ReadOnly { .. } => hipErrorIllegalAddress,
-                            _ => hipErrorLaunchFailure,
-                        }
-                    },
-                )
-            }
-        };
-        done.inspect_err(|error| self.fault = Some(*error))
+    /// Its streams.
+    pub fn streams(&self) -> impl Iterator<Item = Handle> {
+        self.streams.keys().copied()
     }
 
-    fn copy(&mut self, to: Place, from: Place, bytes: usize) -> Done {
-        let gone = |_| hipErrorIllegalAddress;
-        let data = match from {
-            Place::Device(address) => self.memory.read(address, bytes).map_err(gone)?,
-            Place::Host(address) => {
-                let from = std::ptr::with_exposed_provenance::<u8>(address as usize);
-                // SAFETY: whoever asked for the copy keeps the memory until it is done.
-                unsafe { std::slice::from_raw_parts(from, bytes) }.to_vec()
-            }
-        };
-        match to {
-            Place::Device(address) => self.memory.write(address, &data).map_err(gone),
-            Place::Host(address) => {
-                let to = std::ptr::with_exposed_provenance_mut::<u8>(address as usize);
-                // SAFETY: as above.
-                unsafe { to.copy_from_nonoverlapping(data.as_ptr(), bytes) };
-                Ok(())
-            }
+    pub fn has(&self, stream: Handle) -> bool {
+        self.streams.contains_key(&stream)
+    }
+
+    pub fn is_done(&self, stream: Handle, ticket: u64) -> bool {
+        self.streams.get(&stream).and_then(VecDeque::front).is_none_or(|(next, _)| *next > ticket)
+    }
+
+    /// Steps of a stream before the first kernel that waits for others, if there is one.
+    pub fn waits(&self, stream: Handle) -> Option<usize> {
+        let waits = |(_, step): &(u64, Step)| matches!(step, Step::Launch { module, .. } if module.waits);
+        self.streams.get(&stream)?.iter().position(waits)
+    }
+
+    /// Takes the next step of a stream.
+    pub fn next(&mut self, stream: Handle) -> Option<Step> {
+        self.streams.get_mut(&stream)?.pop_front().map(|(_, step)| step)
+    }
+
+    /// An event is passed.
+    pub fn pass(&mut self, event: Handle, time: Instant) {
+        if let Some(event) = self.events.get_mut(&event) {
+            event.time = Some(time);
         }
+    }
+
+    /// From now on every call returns this.
+    pub fn fail(&mut self, error: hipError_t) {
+        self.fault = Some(error);
     }
 }

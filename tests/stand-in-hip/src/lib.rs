@@ -3,7 +3,8 @@
 //!
 //! It is as strict as the header allows, and lazier than any GPU: a stream does its work no sooner than somebody waits for it or asks
 //! how far it is, one step a question. Work that nobody waited for has not happened, and memory that is freed too early is missed.
-//! Only the calls of the default stream are done at once, after everything that the other streams were given.
+//! Only the calls of the default stream are done at once, after everything that the other streams were given. A kernel that waits for
+//! others runs together with those that wait elsewhere, on this GPU and on others.
 //!
 //! Device memory is the executor's own: addresses of the host mean nothing there, and accesses outside an allocation are errors. A
 //! kernel that fails prints why to standard error and leaves the GPU with an error that every later call returns.
@@ -12,9 +13,11 @@
 #![allow(unsafe_code)] // A C interface.
 
 mod gpu;
+mod machine;
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ops::{Deref, DerefMut};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use hip_sys::hiprt::hipError_t::{self, *};
@@ -22,9 +25,9 @@ use hip_sys::hiprt::{
     hipDevice_t, hipDeviceAttribute_t, hipEvent_t, hipFunction_attribute, hipFunction_t, hipIpcMemHandle_t,
     hipMemcpyKind, hipModule_t, hipStream_t,
 };
-use lathe_runtime::gcn::CodeObject;
 
-use gpu::{Gpu, Handle, Place, Step};
+use gpu::{Gpu, Handle, Module, Place, Step};
+use machine::Machine;
 
 /// The GPUs: one for each chip that can be executed, one whose settings code for `xnack` on does not run with, and one that Lathe
 /// makes no code for.
@@ -43,9 +46,9 @@ const THREADS: c_int = 2048;
 /// From HIP 6 on: the size of the properties' structure, and where the architecture's name lies in it.
 const PROPERTIES: (usize, usize) = (1472, 1160);
 
-static GPU: LazyLock<Vec<Mutex<Gpu>>> = LazyLock::new(|| {
-    let gpu = |(number, (_, architecture)): (usize, &(&str, &'static str))| Mutex::new(Gpu::new(number, architecture));
-    GPUS.iter().enumerate().map(gpu).collect()
+static MACHINE: LazyLock<Mutex<Machine>> = LazyLock::new(|| {
+    let gpu = |(number, (_, architecture)): (usize, &(&str, &'static str))| Gpu::new(number, architecture);
+    Mutex::new(Machine { gpus: GPUS.iter().enumerate().map(gpu).collect() })
 });
 
 thread_local! {
@@ -54,12 +57,64 @@ thread_local! {
 
 type Done<T = ()> = Result<T, hipError_t>;
 
-fn gpu(number: usize) -> Done<MutexGuard<'static, Gpu>> {
-    Ok(GPU.get(number).ok_or(hipErrorInvalidDevice)?.lock().unwrap_or_else(PoisonError::into_inner))
+/// One of the GPUs; while somebody has it, nobody else has any.
+struct Locked {
+    machine: MutexGuard<'static, Machine>,
+    number: usize,
+}
+
+impl Deref for Locked {
+    type Target = Gpu;
+
+    fn deref(&self) -> &Gpu {
+        &self.machine.gpus[self.number]
+    }
+}
+
+impl DerefMut for Locked {
+    fn deref_mut(&mut self) -> &mut Gpu {
+        &mut self.machine.gpus[self.number]
+    }
+}
+
+impl Locked {
+    fn give(&mut self, stream: Handle, step: Step) -> Done {
+        self.machine.give((self.number, stream), step)
+    }
+
+    fn query(&mut self, stream: Handle, ticket: u64) -> Done {
+        self.machine.query((self.number, stream), ticket)
+    }
+
+    fn finish(&mut self, stream: Handle, ticket: u64) -> Done {
+        self.machine.finish((self.number, stream), ticket)
+    }
+
+    fn record(&mut self, event: Handle, stream: Handle) -> Done {
+        self.machine.gpus[self.number].record(event, stream)?;
+        if stream == Handle::DEFAULT_STREAM { self.finish(stream, u64::MAX) } else { Ok(()) }
+    }
+
+    /// As AMD's: what it was given is done first.
+    fn destroy_stream(&mut self, stream: Handle) -> Done {
+        if stream == Handle::DEFAULT_STREAM || !self.has(stream) {
+            return Err(hipErrorInvalidHandle);
+        }
+        let done = self.finish(stream, u64::MAX);
+        self.remove_stream(stream);
+        done
+    }
+}
+
+fn gpu(number: usize) -> Done<Locked> {
+    if number >= GPUS.len() {
+        return Err(hipErrorInvalidDevice);
+    }
+    Ok(Locked { machine: MACHINE.lock().unwrap_or_else(PoisonError::into_inner), number })
 }
 
 /// The calling thread's GPU.
-fn current() -> MutexGuard<'static, Gpu> {
+fn current() -> Locked {
     gpu(CURRENT.get()).expect("hipSetDevice checks the number")
 }
 
@@ -90,11 +145,11 @@ fn of<T>(pointer: *mut T) -> Handle {
 }
 
 /// The GPU of a stream; of the default stream, the thread's own.
-fn stream_gpu(stream: hipStream_t) -> Done<MutexGuard<'static, Gpu>> {
+fn stream_gpu(stream: hipStream_t) -> Done<Locked> {
     if stream.is_null() { Ok(current()) } else { gpu(of(stream).gpu()).map_err(|_| hipErrorInvalidHandle) }
 }
 
-fn event_gpu(event: hipEvent_t) -> Done<MutexGuard<'static, Gpu>> {
+fn event_gpu(event: hipEvent_t) -> Done<Locked> {
     gpu(of(event).gpu()).map_err(|_| hipErrorInvalidHandle)
 }
 
@@ -438,14 +493,11 @@ pub extern "C" fn hipStreamSynchronize(stream: hipStream_t) -> hipError_t {
 #[unsafe(no_mangle)]
 pub extern "C" fn hipStreamWaitEvent(stream: hipStream_t, event: hipEvent_t, _flags: c_uint) -> hipError_t {
     let wait = || {
-        let mut of_event = event_gpu(event)?;
+        let of_event = event_gpu(event)?;
         let (recorded_in, ticket) = of_event.recorded(of(event))?;
-        let same = stream.is_null() || of(stream).gpu() == of(event).gpu();
-        if !same {
-            // Of two GPUs: done at once.
-            return of_event.finish(recorded_in, ticket);
-        }
-        of_event.give(of(stream), Step::Wait { stream: recorded_in, ticket })
+        let on = (of_event.number, recorded_in);
+        drop(of_event);
+        stream_gpu(stream)?.give(of(stream), Step::Wait { stream: on, ticket })
     };
     code(wait())
 }
@@ -548,16 +600,16 @@ pub extern "C" fn hipModuleGetFunction(
 }
 
 /// Most threads that a workgroup of a kernel may have.
-fn most_threads(object: &CodeObject, symbol: &str) -> Done<u32> {
-    Ok(object.kernel(symbol).map_err(|_| hipErrorNotFound)?.metadata.max_threads)
+fn most_threads(module: &Module, symbol: &str) -> Done<u32> {
+    Ok(module.object.kernel(symbol).map_err(|_| hipErrorNotFound)?.metadata.max_threads)
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn hipFuncGetAttribute(value: *mut c_int, attribute: c_uint, function: hipFunction_t) -> hipError_t {
     code(gpu(of(function).gpu()).and_then(|gpu| {
-        let (object, symbol) = gpu.code(of(function))?;
+        let (module, symbol) = gpu.code(of(function))?;
         if attribute == hipFunction_attribute::HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK as c_uint {
-            give(value, most_threads(&object, &symbol)? as c_int)
+            give(value, most_threads(&module, &symbol)? as c_int)
         } else {
             Err(hipErrorInvalidValue)
         }
@@ -596,12 +648,12 @@ pub extern "C" fn hipModuleLaunchKernel(
         let kernarg = unsafe { kernarg(parameters, extra) }?;
         let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
         let mut gpu = stream_gpu(stream)?;
-        let (object, symbol) = gpu.code(of(function))?;
+        let (module, symbol) = gpu.code(of(function))?;
         let threads = block.iter().map(|n| u64::from(*n)).product::<u64>();
-        if grid.contains(&0) || threads == 0 || threads > u64::from(most_threads(&object, &symbol)?) {
+        if grid.contains(&0) || threads == 0 || threads > u64::from(most_threads(&module, &symbol)?) {
             return Err(hipErrorInvalidConfiguration);
         }
-        gpu.give(of(stream), Step::Launch { object, symbol, grid, block, kernarg })
+        gpu.give(of(stream), Step::Launch { module, symbol, grid, block, kernarg })
     };
     code(launch())
 }
