@@ -141,7 +141,9 @@ impl Subject {
     fn errors(&self, launched: &Launched, mutant: &CodeObject, intact: &Intact, what: &str) -> Vec<GcnError> {
         let mut errors = vec![];
         for seed in self.seeds {
-            let options = Options { seed: *seed, max_steps: 4 * intact.steps + 10_000, ..Options::default() };
+            // Other mutants take the other cores.
+            let (max_steps, threads) = (4 * intact.steps + 10_000, Some(1));
+            let options = Options { seed: *seed, max_steps, threads, ..Options::default() };
             match launched.run(&[mutant], &options) {
                 Ok((_, memory)) => {
                     assert!(launched.bytes(&memory) == intact.bytes, "{what}: another result, and nothing noticed");
@@ -159,7 +161,8 @@ impl Subject {
     fn mutants(&self, target: Target) -> Tally {
         let launched = Launched::of(self.kernel, self.settings, target);
         let (object, symbol) = (&launched.objects()[0], &launched.launches[0].symbol);
-        let (stats, memory) = launched.run(&[object], &Options { record: true, ..Options::default() }).unwrap();
+        let options = Options { record: true, threads: Some(1), ..Options::default() };
+        let (stats, memory) = launched.run(&[object], &options).unwrap();
         let intact = Intact { bytes: launched.bytes(&memory), steps: stats[0].instructions };
         let needs = Needs::of(&stats[0].traces);
         let mut tally = Tally::default();

@@ -27,8 +27,8 @@ kernel_args! {
     }
 }
 
-/// Words of a message, as many as threads of a workgroup.
-const WORDS: u32 = 64;
+/// Words of a message, as many as threads of a workgroup: one wave on every chip, so that no barrier orders the message.
+const WORDS: u32 = 32;
 /// Words of a region a workgroup: the message, and the flag in lines of its own.
 const SLOT: u32 = WORDS + 64;
 
@@ -60,7 +60,6 @@ impl Kernel for Fenced {
         let [to, own] = [other, args.rank].map(|rank| k.load_ptr64(args.peers, rank).to_ptr::<u32>() + block * SLOT);
         k.ptr_store(args.rank * 1000 + args.tag * 1_000_000 + id, to + thread);
         k.fence(Order::Release, Scope::System);
-        k.barrier();
         k.if_(thread.eq(0), || k.ptr_store_with(args.tag, to + WORDS, flag));
         k.while_((), |()| (k.ptr_load_with::<u32>(own + WORDS, flag).ne(args.tag), ()), |()| k.s_sleep(1));
         k.fence(Order::Acquire, Scope::System);
