@@ -131,8 +131,11 @@ impl Merged {
 mod tests {
     use super::*;
 
+    /// A conflict's byte, and its two workgroups with whether they write.
+    type Found = (u64, (u64, bool), (u64, bool));
+
     /// What workgroups do to an allocation of 1024 zeros: (writes, first byte, values or zeros that are read).
-    fn merged(workgroups: &[&[(bool, u64, &[u8])]]) -> (Vec<(u64, (u64, bool), (u64, bool))>, Vec<u8>) {
+    fn merged(workgroups: &[&[(bool, u64, &[u8])]]) -> (Vec<Found>, Vec<u8>) {
         let mut memory = Memory::default();
         let a = memory.alloc(1024);
         memory.write(a, &[0; 1024]).unwrap();
