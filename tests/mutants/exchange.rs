@@ -476,7 +476,10 @@ fn what_ranks_tell_each_other_cannot_be_weakened_unseen() {
             println!("{kernel} for {target}: {tally}");
             let sends = *kernel != MlaCombineRanks::NAME;
             assert!(tally.waits >= 3 && tally.accesses >= 2, "{kernel} for {target}: {tally}");
-            assert!(!sends || tally.orders >= 1 && tally.stores >= 1, "{kernel} for {target}: {tally}");
+            assert!(!sends || tally.stores >= 1, "{kernel} for {target}: {tally}");
+            // On gfx1201 LLVM waits for each coherent store, so that no wait alone is needed.
+            let ordered = tally.orders >= 1 || target.chip().wave == 32;
+            assert!(!sends || ordered, "{kernel} for {target}: {tally}");
             assert!(*kernel != Fenced::NAME || tally.fences >= 4, "{kernel} for {target}: {tally}");
         }
     }
