@@ -9,9 +9,10 @@
 //! * the end of the launch: everywhere.
 //!
 //! All three move what the executing lanes stored, and what their workgroup or device has already seen. An update
-//! (`atomic_…`) happens in global memory at once, after the stores to its place. Stores to the same 16 aligned bytes stay in order.
-//! Up to 16 bytes that one lane stores within such a *part* become visible at once.
+//! (`atomic_…`) happens in global memory at once, after the stores to its place. Stores to the same aligned bytes, a *granule* of the
+//! chip's ([`granule`]), stay in order, and what one lane stores within such a part in one operation becomes visible at once.
 
+use lathe_dsl::Arch;
 use lathe_dsl::ir::Scope;
 use rustc_hash::FxHashMap;
 
@@ -55,8 +56,17 @@ pub(crate) trait Behind {
     fn changed(&mut self);
 }
 
-/// Bytes that stay in order and become visible together.
+/// Largest granule.
 const PART: u64 = 16;
+
+/// Aligned bytes that stay in order and that a store never shows in part. AMD's caches move 16 bytes that a lane stores at once; PTX
+/// promises it of 8, and takes wider stores for several.
+pub(crate) fn granule(arch: Arch) -> u64 {
+    match arch {
+        Arch::Amdgpu => PART,
+        Arch::Nvptx => 8,
+    }
+}
 
 /// Parts with stores that are equally far in one wave, workgroup or device, above which half of them move on.
 const MAX_PARTS: usize = 512;
@@ -77,7 +87,7 @@ struct Store {
 /// Stores that are equally far.
 #[derive(Default)]
 pub(crate) struct Stores {
-    /// By part (address / 16), oldest first.
+    /// By part (address / granule), oldest first.
     parts: Vec<(u64, Vec<Store>)>,
     index: FxHashMap<u64, usize>,
     /// No part lies outside, first and last: most loads are of memory far from what is stored.
@@ -177,6 +187,8 @@ impl OfBlock {
 
 /// The stores that a workgroup under way sees, or some of its waves.
 pub(crate) struct Late<'c> {
+    /// Of the chip that they are on.
+    pub(crate) granule: u64,
     pub(crate) block: &'c mut OfBlock,
     pub(crate) device: &'c mut Stores,
     pub(crate) choices: &'c mut Choices,
@@ -186,18 +198,18 @@ impl Late<'_> {
     /// Whether any of the stores that wave `wave` sees lies in `bytes` bytes at `address`.
     pub(crate) fn covers(&self, wave: u32, address: u64, bytes: usize) -> bool {
         let stages = self.stages(wave);
-        parts(address, bytes as u64).any(|part| stages.iter().any(|stores| stores.has(part)))
+        parts(self.granule, address, bytes as u64).any(|part| stages.iter().any(|stores| stores.has(part)))
     }
 
     /// Puts what wave `wave` sees over `bytes`, which lie at `address`; `put` takes number and value of each.
     pub(crate) fn overlay(&self, wave: u32, address: u64, bytes: usize, mut put: impl FnMut(usize, u8)) {
         let stages = self.stages(wave);
-        let end = address + bytes as u64;
-        for part in parts(address, bytes as u64) {
+        let (granule, end) = (self.granule, address + bytes as u64);
+        for part in parts(granule, address, bytes as u64) {
             let (mut over, mut mask) = ([0; PART as usize], 0u16);
             stages.iter().for_each(|stores| stores.overlay(part, &mut over, &mut mask));
-            for at in address.max(part * PART)..end.min((part + 1) * PART) {
-                let i = (at % PART) as usize;
+            for at in address.max(part * granule)..end.min((part + 1) * granule) {
+                let i = (at % granule) as usize;
                 if mask >> i & 1 == 1 {
                     put((at - address) as usize, over[i]);
                 }
@@ -224,12 +236,12 @@ impl Late<'_> {
     /// Lane `lane` of wave `wave` stores `bytes` at `address`; they go as far as `reach` by themselves.
     pub(crate) fn store(&mut self, (wave, lane): (u32, usize), address: u64, bytes: &[u8], reach: Option<Reach>) {
         let of = &mut self.block.waves[wave as usize];
-        let end = address + bytes.len() as u64;
-        for part in parts(address, bytes.len() as u64) {
+        let (granule, end) = (self.granule, address + bytes.len() as u64);
+        for part in parts(granule, address, bytes.len() as u64) {
             let mut store = Store { lane: lane as u8, reach, issued: of.issued, mask: 0, bytes: [0; PART as usize] };
-            for at in address.max(part * PART)..end.min((part + 1) * PART) {
-                store.mask |= 1 << (at % PART);
-                store.bytes[(at % PART) as usize] = bytes[(at - address) as usize];
+            for at in address.max(part * granule)..end.min((part + 1) * granule) {
+                store.mask |= 1 << (at % granule);
+                store.bytes[(at % granule) as usize] = bytes[(at - address) as usize];
             }
             of.stores.push(part, vec![store]);
         }
@@ -237,7 +249,7 @@ impl Late<'_> {
 
     /// An update of `bytes` bytes at `address` by wave `wave` comes: what it sees there goes to global memory.
     pub(crate) fn settle(&mut self, memory: &mut impl Behind, wave: u32, address: u64, bytes: u64) {
-        for part in parts(address, bytes) {
+        for part in parts(self.granule, address, bytes) {
             let stores = self.block.waves[wave as usize].stores.take(part);
             self.raise(memory, part, Reach::Wave, stores, Reach::System);
         }
@@ -348,7 +360,7 @@ impl Late<'_> {
                 let second = if from < Reach::Device { self.block.own.take(part) } else { vec![] };
                 let first = self.device.take(part);
                 for store in first.iter().chain(&second).chain(&stores) {
-                    write(memory, part, store);
+                    write(memory, self.granule * part, store);
                 }
             }
         }
@@ -466,17 +478,18 @@ fn through(store: &Store, reach: Reach) -> Reach {
     reach.min(store.reach.unwrap_or(Reach::Workgroup).max(Reach::Workgroup))
 }
 
-fn parts(address: u64, bytes: u64) -> std::ops::Range<u64> {
-    address / PART..(address + bytes).div_ceil(PART)
+fn parts(granule: u64, address: u64, bytes: u64) -> std::ops::Range<u64> {
+    address / granule..(address + bytes).div_ceil(granule)
 }
 
-fn write(memory: &mut impl Behind, part: u64, store: &Store) {
+/// Writes a store to the part that begins at `start`.
+fn write(memory: &mut impl Behind, start: u64, store: &Store) {
     let mut mask = store.mask;
     while mask != 0 {
         let first = mask.trailing_zeros() as usize;
         let n = (!(mask >> first)).trailing_zeros().min(PART as u32) as usize;
         mask &= !(u16::MAX >> (PART as usize - n) << first);
-        memory.write(part * PART + first as u64, &store.bytes[first..first + n]);
+        memory.write(start + first as u64, &store.bytes[first..first + n]);
     }
 }
 
@@ -497,6 +510,7 @@ mod tests {
 
     /// Two workgroups of two waves on one device.
     struct Device {
+        granule: u64,
         blocks: [OfBlock; 2],
         stores: Stores,
         choices: Choices,
@@ -505,15 +519,19 @@ mod tests {
 
     impl Device {
         fn new(seed: u64) -> Self {
+            Self::of(Arch::Amdgpu, seed)
+        }
+
+        fn of(arch: Arch, seed: u64) -> Self {
             let mut choices = Choices(seed);
             let mut blocks = [OfBlock::new(2), OfBlock::new(2)];
             blocks.iter_mut().for_each(|b| b.start(&mut choices));
-            Self { blocks, stores: Stores::default(), choices, memory: Bytes([0; 64]) }
+            Self { granule: granule(arch), blocks, stores: Stores::default(), choices, memory: Bytes([0; 64]) }
         }
 
         fn with<T>(&mut self, block: usize, f: impl FnOnce(&mut Late<'_>, &mut Bytes) -> T) -> T {
-            let Self { blocks, stores, choices, memory } = self;
-            f(&mut Late { block: &mut blocks[block], device: stores, choices }, memory)
+            let Self { granule, blocks, stores, choices, memory } = self;
+            f(&mut Late { granule: *granule, block: &mut blocks[block], device: stores, choices }, memory)
         }
 
         fn store(&mut self, address: u64, bytes: &[u8], reach: Option<Reach>) {
@@ -617,6 +635,27 @@ mod tests {
             assert_eq!((d.seen(14), d.seen(17)), ([19; 4], [19; 4]));
             assert!(d.stores.is_empty() && d.blocks[0].is_empty());
         }
+    }
+
+    /// Whoever takes 16 bytes for one, on NVIDIA sees either half first.
+    #[test]
+    fn sixteen_bytes_come_in_halves_on_nvidia() {
+        let halves = |arch| {
+            let mut either = [false; 2];
+            for seed in 0..200 {
+                let mut d = Device::of(arch, seed);
+                d.store(32, &[7; 16], Some(Reach::System));
+                while d.with(0, |late, memory| late.move_any(memory)) {
+                    let [low, high] = [32, 40].map(|at| d.seen(at)[2]);
+                    assert!((0..8).all(|i| (d.seen(32 + i)[2], d.seen(40 + i)[2]) == (low, high)), "{seed}");
+                    either[0] |= low > high;
+                    either[1] |= low < high;
+                }
+                assert_eq!((d.seen(32), d.seen(47)), ([7; 4], [7; 4]), "{seed}");
+            }
+            either
+        };
+        assert_eq!((halves(Arch::Nvptx), halves(Arch::Amdgpu)), ([true; 2], [false; 2]));
     }
 
     #[test]

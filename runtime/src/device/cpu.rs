@@ -1,6 +1,6 @@
 //! Device `cpu`: interprets Kernel IR on the host and checks it.
 
-use std::collections::{BTreeMap, TryReserveError};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -77,11 +77,11 @@ impl Cpu {
     pub(super) fn buffer(
         &self,
         bytes: u64,
-        make: impl FnOnce(usize) -> Result<GlobalBuffer, TryReserveError>,
+        make: impl FnOnce(usize) -> Option<GlobalBuffer>,
     ) -> Result<GlobalBuffer, Error> {
         let full = || Error::OutOfMemory { device: self.name(), bytes };
         let len = usize::try_from(bytes).ok().filter(|n| *n <= 1 << 40).ok_or_else(full)?;
-        make(len).map_err(|_| full())
+        make(len).ok_or_else(full)
     }
 
     fn find(&self, address: u64, bytes: u64) -> Result<(Arc<GlobalBuffer>, usize), Error> {

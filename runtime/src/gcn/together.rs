@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
+use lathe_dsl::Arch;
+
 use crate::choices::Choices;
 use crate::gcn::coherence::Coherence;
 use crate::gcn::error::{ErrorKind, Fault, GcnError, Result};
@@ -11,7 +13,7 @@ use crate::gcn::object::{CodeObject, Kernel};
 use crate::gcn::profile::Profile;
 use crate::gcn::run::{Group, Options, Stats, Status, Stop, arguments, check, locate, pick, place, slice, start};
 use crate::interp::Member;
-use crate::visibility::{Late, OfBlock, Stores};
+use crate::visibility::{Late, OfBlock, Stores, granule};
 
 /// Workgroups among which a seed chooses the next one to start.
 const WINDOW: usize = 64;
@@ -278,7 +280,9 @@ impl Machine<'_, '_> {
         });
         let turn = Options { quantum, ..**options };
         let late = match (block, choices) {
-            (Some(block), Some(choices)) => Some(Late { block, device: &mut late[party.rank], choices }),
+            (Some(block), Some(choices)) => {
+                Some(Late { granule: granule(Arch::Amdgpu), block, device: &mut late[party.rank], choices })
+            }
             _ => None,
         };
         let mut space = Space::new(&mut *memories[party.memory], &party.arguments, &object.image)
@@ -311,7 +315,8 @@ impl Machine<'_, '_> {
         party.left -= 1;
         let mut global = Global { memory: &mut *self.memories[party.memory], version: &mut self.version };
         if let (Some(mut block), Some(choices)) = (block, &mut self.choices) {
-            let mut late = Late { block: &mut block, device: &mut self.late[party.rank], choices };
+            let mut late =
+                Late { granule: granule(Arch::Amdgpu), block: &mut block, device: &mut self.late[party.rank], choices };
             late.end(&mut global);
             if party.left == 0 {
                 late.end_launch(&mut global);
@@ -333,7 +338,8 @@ impl Machine<'_, '_> {
             let party = &parties[a.party];
             let mut global = Global { memory: &mut *memories[party.memory], version };
             a.late.as_mut().is_some_and(|block| {
-                Late { block, device: &mut late[party.rank], choices: &mut *choices }.move_any(&mut global)
+                Late { granule: granule(Arch::Amdgpu), block, device: &mut late[party.rank], choices: &mut *choices }
+                    .move_any(&mut global)
             })
         })
     }

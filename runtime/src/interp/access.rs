@@ -9,7 +9,7 @@ use super::lds::Lds;
 use super::memory::GlobalBuffer;
 use super::program::{Offset, Pc, Reg, Source};
 use super::rows::{Cell, Done, Raised, Regs, Row, each_lane, lanes_where};
-use super::watch::{Mark, releases};
+use super::watch::{Mark, acquires, releases};
 use super::wave::Context;
 use crate::visibility::Reach;
 
@@ -181,7 +181,7 @@ impl<'a> Access<'_, 'a> {
         (buffer, name, at): (&GlobalBuffer, &'static str, usize),
         bytes: usize,
     ) -> Result<Option<Vec<u8>>, Raised> {
-        let late = self.cx.late.as_ref();
+        let late = self.cx.late.as_mut();
         let Some(seen) = late.and_then(|late| late.seen(self.wave, buffer, at, bytes)) else { return Ok(None) };
         if !seen.written {
             self.uninitialised(lane, buffer, name, at, bytes)?;
@@ -219,6 +219,15 @@ impl<'a> Access<'_, 'a> {
         };
         if let Some(late) = &mut self.cx.late {
             late.store((self.wave, lane), address, &bytes, reach);
+        }
+    }
+
+    /// What follows is loaded after this operation, if that acquires; and so is what it loads itself.
+    fn acquire(&mut self) {
+        if let (Some(late), Mark::Atomic(order, _)) = (&mut self.cx.late, self.cx.program.marks[self.pc as usize])
+            && acquires(order)
+        {
+            late.order(self.wave);
         }
     }
 
@@ -427,6 +436,7 @@ impl<'a> Access<'_, 'a> {
         if lanes_where(&pointers, |p| p != first) & mask != 0 {
             self.cx.issue(self.wave);
         }
+        self.acquire();
         let rows = &mut C::file_mut(regs)[dst as usize..(dst + n) as usize];
         each_lane::<W>(mask, |lane| {
             let (found, at) = self.resolve(lane, pointers[lane], rows.len() * B, align)?;
@@ -477,6 +487,7 @@ impl<'a> Access<'_, 'a> {
         if space == Space::Global {
             self.cx.issue(self.wave);
             self.release(mask);
+            self.acquire();
         }
         let pointers = regs.r64[pointer as usize];
         let dst = &mut C::file_mut(regs)[dst as usize];

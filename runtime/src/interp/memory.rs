@@ -1,6 +1,5 @@
 //! Global memory of the CPU device.
 
-use std::collections::TryReserveError;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -44,21 +43,16 @@ impl GlobalBuffer {
         Self { written: Some(atomics(len.div_ceil(32))), ..Self::zeroed(len) }
     }
 
-    /// Like [`Self::zeroed`], for lengths that come from outside.
-    ///
-    /// # Errors
-    /// The host has no room.
-    pub fn try_zeroed(len: usize) -> Result<Self, TryReserveError> {
+    /// Like [`Self::zeroed`], for lengths that come from outside; nothing if the host has no room. Pages of it that nobody writes
+    /// to take none, where the host gives out memory page by page.
+    pub fn try_zeroed(len: usize) -> Option<Self> {
         let words = try_atomics(len.div_ceil(4))?;
-        Ok(Self { address: addresses(len), words, len, written: None, wide: Mutex::new(()) })
+        Some(Self { address: addresses(len), words, len, written: None, wide: Mutex::new(()) })
     }
 
-    /// Like [`Self::uninit`], for lengths that come from outside.
-    ///
-    /// # Errors
-    /// The host has no room.
-    pub fn try_uninit(len: usize) -> Result<Self, TryReserveError> {
-        Ok(Self { written: Some(try_atomics(len.div_ceil(32))?), ..Self::try_zeroed(len)? })
+    /// Like [`Self::uninit`], for lengths that come from outside; as [`Self::try_zeroed`].
+    pub fn try_uninit(len: usize) -> Option<Self> {
+        Some(Self { written: Some(try_atomics(len.div_ceil(32))?), ..Self::try_zeroed(len)? })
     }
 
     /// A buffer with this content.
@@ -285,11 +279,12 @@ fn atomics(n: usize) -> Vec<AtomicU32> {
     std::iter::repeat_with(AtomicU32::default).take(n).collect()
 }
 
-fn try_atomics(n: usize) -> Result<Vec<AtomicU32>, TryReserveError> {
-    let mut words = vec![];
-    words.try_reserve_exact(n)?;
-    words.resize_with(n, AtomicU32::default);
-    Ok(words)
+fn try_atomics(n: usize) -> Option<Vec<AtomicU32>> {
+    // Larger than any allocation may be.
+    if n > isize::MAX as usize / size_of::<AtomicU32>() {
+        return None;
+    }
+    bytemuck::allocation::try_zeroed_vec(n).ok()
 }
 
 #[cfg(test)]
@@ -323,7 +318,7 @@ mod tests {
 
     #[test]
     fn an_absurd_length_is_an_error() {
-        assert!(GlobalBuffer::try_uninit(usize::MAX).is_err());
+        assert!(GlobalBuffer::try_uninit(usize::MAX).is_none());
         let b = GlobalBuffer::try_uninit(9).unwrap();
         assert_eq!((b.to_vec(), b.is_written(8, 1)), (vec![0; 9], false));
     }

@@ -10,6 +10,7 @@ mod access;
 mod allocations;
 mod alu;
 mod copies;
+mod early;
 mod error;
 mod explore;
 mod findings;
@@ -66,8 +67,8 @@ pub enum ArgValue<'a> {
 pub struct Options {
     /// Begins workgroups near each other in a random order, and interleaves the waves of each at random, the same way for
     /// the same seed. If workgroups tell each other something, they too take turns at random, on one host thread, and stores
-    /// become visible late (`docs/src/sanitizer.md`). `None`: workgroups begin in order, and each wave runs up to the next
-    /// barrier, in order.
+    /// become visible late, and loads of programs for NVIDIA's chips are made early (`docs/src/sanitizer.md`). `None`: workgroups
+    /// begin in order, and each wave runs up to the next barrier, in order.
     pub seed: Option<u64>,
     /// Host threads; `None` for as many as the host has.
     pub threads: Option<usize>,

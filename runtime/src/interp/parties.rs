@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use lathe_dsl::Arch;
 use lathe_dsl::ir::{Access, ParamKind};
 use lathe_dsl::mma::Fragments;
 use lathe_dsl::numerics::MmaRounding;
@@ -27,6 +28,8 @@ pub(super) struct Party<'a> {
     pub(super) first: u64,
     pub(super) blocks: u64,
     pub(super) device: u32,
+    /// Of the device's chip.
+    pub(super) arch: Arch,
     /// How messages call it; nothing where it runs alone.
     pub(super) member: Option<Member>,
     /// The next launch of its device.
@@ -57,6 +60,7 @@ impl<'a> Party<'a> {
             first: 0,
             blocks: program.blocks(),
             device: 0,
+            arch: program.arch,
             member: None,
             then: None,
             order,

@@ -1,5 +1,6 @@
 //! Linear form of a kernel: what the executor runs.
 
+use lathe_dsl::Arch;
 use lathe_dsl::image;
 use lathe_dsl::ir::{Axis, Kernel, LdsArray, Location, Param, Scalar, ShuffleOp, Space};
 
@@ -270,6 +271,8 @@ pub(super) enum Code {
 #[derive(Debug)]
 pub struct Program {
     pub(super) name: String,
+    /// Whose memory model holds.
+    pub(super) arch: Arch,
     pub(super) grid: [u32; 3],
     pub(super) block: [u32; 3],
     pub(super) params: Vec<Param>,
@@ -288,7 +291,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// Flattens a kernel.
+    /// Flattens a kernel. It runs as on a chip of AMD's; see [`Self::on`].
     ///
     /// # Errors
     /// [`Error::Malformed`] if the kernel breaks a rule that execution relies on; a verified kernel breaks none.
@@ -298,6 +301,12 @@ impl Program {
             Some(kernel) => flatten::flatten(&kernel),
             None => flatten::flatten(kernel),
         }
+    }
+
+    /// The same for a chip of `arch`: what a seed makes of stores and loads that nothing orders follows its memory model.
+    #[must_use]
+    pub fn on(self, arch: Arch) -> Self {
+        Self { arch, ..self }
     }
 
     /// The kernel's name.

@@ -113,6 +113,9 @@ impl<const W: usize> Group<W> {
             if let Some(watch) = &mut cx.watch {
                 watch.barrier();
             }
+            if let Some(late) = &mut cx.late {
+                late.barrier();
+            }
             self.release();
         }
     }

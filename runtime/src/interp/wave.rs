@@ -559,9 +559,12 @@ impl<const W: usize> Wave<W> {
                 Instr::Fence {} => {
                     fence(Ordering::SeqCst);
                     if let (Some(late), Mark::Fence(order, scope)) = (&mut cx.late, cx.program.marks[pc as usize])
-                        && let Some(reach) = Reach::of(scope).filter(|_| releases(order))
+                        && let Some(reach) = Reach::of(scope)
                     {
-                        late.release(self.index, mask, reach);
+                        if releases(order) {
+                            late.release(self.index, mask, reach);
+                        }
+                        late.order(self.index);
                     }
                     Ok(())
                 }

@@ -1,7 +1,11 @@
 //! One host thread of a launch or of a group of them: takes workgroups and runs them.
 
+use std::cell::RefCell;
 use std::sync::atomic::Ordering;
 
+use lathe_dsl::Arch;
+
+use super::early::{Past, Sight};
 use super::error::Fault;
 use super::findings::Findings;
 use super::late::{Global, Late};
@@ -14,7 +18,7 @@ use super::watch::{Checks, Waits, Watch};
 use super::wave::Context;
 use super::{Outcome, Shared};
 use crate::choices::Choices;
-use crate::visibility::{self, OfBlock, Stores};
+use crate::visibility::{self, OfBlock, Stores, granule};
 
 /// Memory that the registers and LDS of the workgroups begun by one host thread may take.
 const MAX_RESIDENT_BYTES: u64 = 256 << 20;
@@ -30,6 +34,8 @@ struct Resident<const W: usize> {
     watch: Option<Watch>,
     /// Its stores on their way.
     late: Option<OfBlock>,
+    /// By wave; empty where loads are in order.
+    sight: Vec<Sight>,
     /// The version of memory at which it was last seen not to go on.
     stuck: Option<u64>,
 }
@@ -52,6 +58,8 @@ struct Worker<'s, 'a, const W: usize> {
     spare: Vec<Vec<Resident<W>>>,
     /// Stores on their way that a device sees, by device.
     late: Vec<Stores>,
+    /// Where loads are made early.
+    past: Option<RefCell<Past>>,
     /// What becomes visible when; only in [`Worker::interleave`].
     choices: Option<Choices>,
     outcome: Outcome,
@@ -66,6 +74,7 @@ pub(super) fn worker<const W: usize>(shared: &Shared<'_>, codes: &[&[Instr<W>]])
         residents: vec![],
         spare: std::iter::repeat_with(Vec::new).take(parties).collect(),
         late: std::iter::repeat_with(Stores::default).take(parties).collect(),
+        past: (shared.interleaves && shared.parties.iter().any(|p| p.arch == Arch::Nvptx)).then(RefCell::default),
         choices: shared.options.seed.filter(|_| shared.interleaves).map(Choices),
         outcome: Outcome { findings: Findings::default(), counts: vec![(0, 0); parties], failure: None },
     };
@@ -163,6 +172,7 @@ impl<const W: usize> Worker<'_, '_, W> {
                 promises: Promises::new(party.program),
                 watch: shared.monitor.as_ref().map(|monitor| Watch::new(party.program, monitor)),
                 late: shared.interleaves.then(|| OfBlock::new(party.program.block_waves() as usize)),
+                sight: sight(party, shared.interleaves),
                 stuck: None,
             });
             (next.party, next.number, next.stuck) = (at, number, None);
@@ -174,6 +184,9 @@ impl<const W: usize> Worker<'_, '_, W> {
             }
             if let (Some(late), Some(choices)) = (&mut next.late, &mut self.choices) {
                 late.start(choices);
+            }
+            if let Some(past) = &self.past {
+                next.sight.iter_mut().for_each(|sight| sight.start(&past.borrow()));
             }
             if let Some(waits) = self.waits() {
                 waits.begin();
@@ -223,9 +236,9 @@ impl<const W: usize> Worker<'_, '_, W> {
 
     /// Moves some store on that nothing waits for; whether there was one.
     fn move_any(&mut self) -> bool {
-        let Self { shared, residents, late: devices, choices, .. } = self;
+        let Self { shared, residents, late: devices, past, choices, .. } = self;
         residents.iter_mut().any(|r| {
-            let late = late(shared, devices, choices, r.party, &mut r.late);
+            let late = late((shared, r.party), devices, past, choices, (&mut r.late, &mut r.sight));
             late.is_some_and(|mut late| late.move_any())
         })
     }
@@ -238,8 +251,9 @@ impl<const W: usize> Worker<'_, '_, W> {
             watch.end();
         }
         let last = party.end();
-        if let Some(mut late) = late(self.shared, &mut self.late, &mut self.choices, resident.party, &mut resident.late)
-        {
+        let block = (&mut resident.late, resident.sight.as_mut_slice());
+        let launch = (self.shared, resident.party);
+        if let Some(mut late) = late(launch, &mut self.late, &self.past, &mut self.choices, block) {
             late.end(last);
         }
         let next = party.then.filter(|_| last).map(|at| &parties[at]);
@@ -253,15 +267,15 @@ impl<const W: usize> Worker<'_, '_, W> {
 
     /// Runs a workgroup on; a fault comes with the number of the workgroup to blame.
     fn run(&mut self, at: usize, slices: u64) -> Result<Progress, (u64, Box<Fault>)> {
-        let Self { shared, codes, residents, late: devices, choices, outcome, .. } = self;
+        let Self { shared, codes, residents, late: devices, past, choices, outcome, .. } = self;
         let resident = &mut residents[at];
         let (number, code) = (resident.number, codes[resident.party]);
-        let mut block = resident.late.take();
-        let late = late(shared, devices, choices, resident.party, &mut block);
+        let (mut block, mut sight) = (resident.late.take(), std::mem::take(&mut resident.sight));
+        let late = late((shared, resident.party), devices, past, choices, (&mut block, &mut sight));
         let (group, mut cx) = resident.parts(shared, &mut outcome.findings, late);
         let progress = group.run(&mut cx, code, slices).map_err(|fault| (number, fault))?;
         let stuck = if progress == Progress::Done { None } else { group.stuck(&cx) };
-        (resident.stuck, resident.late) = (stuck, block);
+        (resident.stuck, resident.late, resident.sight) = (stuck, block, sight);
         // What is on its way may be what is waited for.
         let under_way = |r: &Resident<W>| r.late.as_ref().is_some_and(|late| !late.is_empty());
         if let Some(version) = stuck
@@ -309,20 +323,27 @@ impl<const W: usize> Resident<W> {
     }
 }
 
-/// What is on its way for a workgroup of launch `party`.
+/// What the waves of a workgroup see, where loads are made early.
+fn sight(party: &Party<'_>, interleaves: bool) -> Vec<Sight> {
+    let waves = if interleaves && party.arch == Arch::Nvptx { party.program.block_waves() } else { 0 };
+    (0..waves).map(|_| Sight::default()).collect()
+}
+
+/// What is on its way for a workgroup of a launch, by its number, and what it sees.
 fn late<'c>(
-    shared: &'c Shared<'_>,
+    (shared, party): (&'c Shared<'_>, usize),
     devices: &'c mut [Stores],
+    past: &'c Option<RefCell<Past>>,
     choices: &'c mut Option<Choices>,
-    party: usize,
-    block: &'c mut Option<OfBlock>,
+    (block, sight): (&'c mut Option<OfBlock>, &'c mut [Sight]),
 ) -> Option<Late<'c>> {
     let party = &shared.parties[party];
     let stores = visibility::Late {
+        granule: granule(party.arch),
         block: block.as_mut()?,
         device: &mut devices[party.device as usize],
         choices: choices.as_mut()?,
     };
     let waits = shared.monitor.as_ref().and_then(|m| m.waits());
-    Some(Late { stores, global: Global { allocations: &party.allocations, waits } })
+    Some(Late { stores, global: Global { allocations: &party.allocations, waits, past: past.as_ref() }, sight })
 }

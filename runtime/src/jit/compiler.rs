@@ -69,9 +69,9 @@ impl<C: Compiler + ?Sized> Compiler for Box<C> {
 pub struct Interpreter;
 
 impl Compiler for Interpreter {
-    fn compile(&self, kernel: &Arc<ir::Kernel>, _: Target) -> Result<(Code, CompileRecord), Error> {
+    fn compile(&self, kernel: &Arc<ir::Kernel>, target: Target) -> Result<(Code, CompileRecord), Error> {
         let start = Instant::now();
-        let program = Program::new(kernel).map_err(Error::compile)?;
+        let program = Program::new(kernel).map_err(Error::compile)?.on(target.chip().arch);
         let stages = vec![StageTime { stage: "flatten".into(), ms: start.elapsed().as_secs_f64() * 1e3 }];
         let resources = Resources { lds_bytes: kernel.lds_layout().1, ..Default::default() };
         Ok((Code::Program(Arc::new(program)), CompileRecord { stages, resources, ..CompileRecord::default() }))

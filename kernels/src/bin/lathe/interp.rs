@@ -129,7 +129,7 @@ fn value(param: &Param, text: Option<&str>) -> Result<Given, String> {
     }
     let (elem, len, access) = param.kind.elements().ok_or("has no elements")?;
     let bytes = usize::try_from(len * u64::from(elem.bytes())).ok();
-    let buffer = bytes.and_then(|n| GlobalBuffer::try_uninit(n).ok());
+    let buffer = bytes.and_then(GlobalBuffer::try_uninit);
     let (bytes, buffer) = bytes.zip(buffer).ok_or("does not fit this machine's memory")?;
     let data = match text {
         None if access == Access::Write => return Ok(Given::Buffer(buffer)),

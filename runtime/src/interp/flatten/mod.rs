@@ -10,6 +10,7 @@ mod matrix;
 mod memory;
 mod narrow;
 
+use lathe_dsl::Arch;
 use lathe_dsl::ir::{Block, Inst, Kernel, Location, Op, OpKind, ParamKind, Type, Value};
 
 use super::error::Error;
@@ -119,6 +120,7 @@ impl<'a, const W: usize> Flattener<'a, W> {
         }
         Ok(Program {
             name: kernel.name.clone(),
+            arch: Arch::Amdgpu,
             grid: kernel.launch.grid,
             block: kernel.launch.block,
             params: kernel.params.clone(),

@@ -191,11 +191,16 @@ impl Clock {
         all
     }
 
-    /// What a store by lane `lane` tells whoever reads it, after the last fence or drain.
-    pub(super) fn relaxed_message(&self, reach: Reach, lane: u32) -> Option<Message> {
-        let know = Reach::BEYOND.map(|least| {
-            let Release { know, lanes, .. } = &self.released[least.level()];
-            if reach >= least && lanes >> lane & 1 == 1 { know.clone() } else { Know::default() }
+    /// For each of [`Reach::BEYOND`], whether a store by lane `lane` tells something, after the last fence or drain.
+    pub(super) fn tells(&self, reach: Reach, lane: u32) -> [bool; 3] {
+        Reach::BEYOND.map(|least| reach >= least && self.released[least.level()].lanes >> lane & 1 == 1)
+    }
+
+    /// What a store that [tells](Self::tells) so much tells whoever reads it: the same whichever lane's it is.
+    pub(super) fn relaxed_message(&self, tells: [bool; 3]) -> Option<Message> {
+        let know = Reach::BEYOND.map(|least| match tells[least.level()] {
+            true => self.released[least.level()].know.clone(),
+            false => Know::default(),
         });
         if know.iter().all(Know::is_empty) {
             return None;

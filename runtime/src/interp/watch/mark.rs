@@ -54,7 +54,7 @@ impl Mark {
     }
 }
 
-pub(super) fn acquires(order: Order) -> bool {
+pub(in super::super) fn acquires(order: Order) -> bool {
     matches!(order, Order::Acquire | Order::AcqRel | Order::SeqCst)
 }
 

@@ -9,6 +9,7 @@ mod clock;
 mod judge;
 mod know;
 mod mark;
+mod messages;
 mod nan;
 mod observe;
 mod report;
@@ -17,7 +18,7 @@ mod waits;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use lathe_dsl::ir::{Access, ParamKind, Space};
+use lathe_dsl::ir::Space;
 use rustc_hash::FxHashMap;
 
 use super::parties::Party;
@@ -25,12 +26,13 @@ use super::program::{Code, Instr, Pc, Program, Source};
 use crate::stuck::Probe;
 use clock::{Clock, Message};
 use know::{Know, WaveId};
+use messages::Messages;
 use shadow::Shadow;
 
 pub use checks::{Checks, UnknownCheck};
 pub use report::{EndlessWait, MemoryPlace, Missing, NanMade, Race, Waiter, WaitsOn};
 
-pub(super) use mark::{Mark, releases};
+pub(super) use mark::{Mark, acquires, releases};
 pub(super) use nan::check as check_nan;
 pub(super) use observe::{Step, observe, place};
 pub(super) use waits::Waits;
@@ -43,9 +45,6 @@ const SHARDS: usize = 64;
 
 type Pages = FxHashMap<u64, Shadow>;
 
-/// By the address of a word.
-type Messages = FxHashMap<u64, Arc<Message>>;
-
 /// What the checks of a launch, or of a group of them, share among the workgroups.
 pub(super) struct Monitor {
     checks: Checks,
@@ -53,8 +52,8 @@ pub(super) struct Monitor {
     /// Held during every atomic access to global memory, so that value and message go together.
     messages: Mutex<Messages>,
     waits: Waits,
-    /// Nothing is stored to buffers that are read only.
-    keeps_read_only: bool,
+    /// By parameter: nothing is stored to its buffer. Empty where anything may be.
+    constant: Vec<bool>,
     /// Wave numbers that a workgroup takes.
     waves_a_block: u32,
     /// Number of each launch's first workgroup, ascending, and its device.
@@ -74,13 +73,13 @@ impl Monitor {
             shards: std::iter::repeat_with(Mutex::default).take(if checks.races { SHARDS } else { 0 }).collect(),
             messages: Mutex::default(),
             waits: Waits::new(count(false), count(true), most),
-            keeps_read_only: match parties {
+            constant: match parties {
                 [Party { program, .. }] => match &program.code {
-                    Code::W32(code) => !code.iter().any(stores_anywhere),
-                    Code::W64(code) => !code.iter().any(stores_anywhere),
+                    Code::W32(code) => constant(program, code),
+                    Code::W64(code) => constant(program, code),
                 },
                 // What one of them only reads, another one may write.
-                _ => false,
+                _ => vec![],
             },
             waves_a_block: parties.iter().map(|p| p.program.block_waves()).max().unwrap_or(1),
             ended: follows.then(|| {
@@ -118,15 +117,37 @@ impl Monitor {
     }
 
     /// Whether loads from parameter `param` cannot race.
-    fn is_constant(&self, program: &Program, source: Source) -> bool {
+    fn is_constant(&self, source: Source) -> bool {
         let Source::Param(param) = source else { return false };
-        let kind = program.params[param as usize].kind;
-        self.keeps_read_only && matches!(kind, ParamKind::Buffer { access: Access::Read, .. })
+        self.constant.get(param as usize).is_some_and(|constant| *constant)
     }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// By parameter, whether nothing is stored to its buffer; nothing where a store may lead anywhere. Buffers that may be stored to are
+/// no other parameter's.
+fn constant<const W: usize>(program: &Program, code: &[Instr<W>]) -> Vec<bool> {
+    if code.iter().any(stores_anywhere) {
+        return vec![];
+    }
+    let mut constant = vec![true; program.params.len()];
+    for param in code.iter().filter_map(stored) {
+        constant[param as usize] = false;
+    }
+    constant
+}
+
+/// The parameter to whose buffer it stores.
+fn stored<const W: usize>(instr: &Instr<W>) -> Option<u32> {
+    match instr {
+        Instr::BufferStore { source: Source::Param(param), .. }
+        | Instr::BufferRmw { source: Source::Param(param), .. }
+        | Instr::BufferCas { source: Source::Param(param), .. } => Some(*param),
+        _ => None,
+    }
 }
 
 /// Whether it stores to global memory, wherever an address leads.

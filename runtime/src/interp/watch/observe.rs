@@ -54,7 +54,7 @@ pub(in super::super) fn observe<'m, const W: usize>(
         Instr::BufferLoad { buffer, offset, source, from, width, n, .. } => {
             let place = (source, buffer, offset, from);
             Accesses {
-                constant: monitor.is_constant(cx.program, source),
+                constant: monitor.is_constant(source),
                 ..in_buffer(cx, step, place, (width, n), How::LOAD, None)
             }
         }
@@ -70,7 +70,7 @@ pub(in super::super) fn observe<'m, const W: usize>(
         Instr::ScalarLoad { buffer, offset, source, from, n, .. } => {
             let place = (source, buffer, offset, from);
             Accesses {
-                constant: monitor.is_constant(cx.program, source),
+                constant: monitor.is_constant(source),
                 ..in_buffer(cx, step, place, (Width::B32, n), How::LOAD, None)
             }
         }
@@ -99,7 +99,7 @@ pub(in super::super) fn observe<'m, const W: usize>(
         Instr::CopyToLds { pointer, buffer, offset, source, from, bytes } => {
             let place = (source, buffer, offset, from);
             let load = Accesses {
-                constant: monitor.is_constant(cx.program, source),
+                constant: monitor.is_constant(source),
                 ..in_buffer(cx, step, place, (Width::B32, bytes / 4), How::LOAD, None)
             };
             drop(record(monitor, cx, step, &load, messages));
@@ -217,7 +217,7 @@ fn record<'m, const W: usize>(
         let clock = &mut clocks[wave];
         each_word(accesses, |lane, word, _| {
             let message = match &messages {
-                Some(messages) => messages.get(&word),
+                Some(messages) => messages.get(word),
                 None => lds_messages.get(&(word as u32)),
             };
             if let Some(message) = message {
@@ -306,30 +306,33 @@ fn publish<const W: usize>(
     lds: &mut rustc_hash::FxHashMap<u32, Arc<Message>>,
 ) {
     let released = releases.then(|| Arc::new(clock.release_message(reach, mask)));
-    let mut relaxed: Option<(u32, Option<Arc<Message>>)> = None;
+    // Mostly all lanes tell the same.
+    let mut relaxed: Option<([bool; 3], Option<Arc<Message>>)> = None;
     each_word(accesses, |lane, word, _| {
-        let message = released.clone().or_else(|| match &relaxed {
-            Some((known, message)) if *known == lane => message.clone(),
-            _ => {
-                let message = clock.relaxed_message(reach, lane).map(Arc::new);
-                relaxed = Some((lane, message.clone()));
-                message
+        let message = released.clone().or_else(|| {
+            let tells = clock.tells(reach, lane);
+            match &relaxed {
+                Some((known, message)) if *known == tells => message.clone(),
+                _ => {
+                    let message = clock.relaxed_message(tells).map(Arc::new);
+                    relaxed = Some((tells, message.clone()));
+                    message
+                }
             }
         });
-        let before = match &mut global {
-            Some(global) => global.remove(&word),
-            None => lds.remove(&(word as u32)),
+        let mut replace = |message: Option<Arc<Message>>| match (&mut global, message) {
+            (Some(global), message) => global.replace(word, message),
+            (None, Some(message)) => lds.insert(word as u32, message),
+            (None, None) => lds.remove(&(word as u32)),
         };
         // An update continues what it read, a store begins anew.
-        let message = match (message, before.filter(|_| accesses.how.updates())) {
-            (Some(new), Some(old)) => Some(Arc::new(new.continuing(&old))),
-            (new, old) => new.or(old),
-        };
-        if let Some(message) = message {
-            match &mut global {
-                Some(global) => global.insert(word, message),
-                None => lds.insert(word as u32, message),
-            };
+        if accesses.how.updates()
+            && let Some(before) = replace(None)
+        {
+            let message = message.map_or_else(|| before.clone(), |new| Arc::new(new.continuing(&before)));
+            replace(Some(message));
+        } else {
+            replace(message);
         }
     });
     if releases {

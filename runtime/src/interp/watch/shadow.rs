@@ -1,7 +1,8 @@
 //! Shadow memory: for every 4-byte word, the accesses that a later one may race with.
 //!
 //! Most words have at most one store and one kind of load that matter; they lie in the word's [`Cell`]. What does not fit
-//! there (lanes that access parts of a word, loads of several waves) goes to a list.
+//! there (lanes that access parts of a word, loads of several waves) goes to a list. Loads do not race with loads, so where all of a
+//! list are loads, as of tables that every workgroup reads, one more is just added.
 
 use rustc_hash::FxHashMap;
 
@@ -46,6 +47,8 @@ impl How {
     const COPIES: u8 = 32;
     /// Not an access: the word has a list.
     const LISTED: u8 = 64;
+    /// Of a word that has a list: of loads alone.
+    const LOADED: u8 = Self::LISTED | 128;
 
     /// The same as an atomic access that reaches so far (see [`Reach`]).
     pub(super) fn atomic(self, reach: Reach) -> Self {
@@ -127,6 +130,12 @@ struct Cell {
 
 const EMPTY_CELL: Cell = Cell { store: Entry::EMPTY, load: Entry::EMPTY };
 
+impl Cell {
+    fn is_listed(&self) -> bool {
+        self.store.how.0 & How::LISTED != 0
+    }
+}
+
 /// The shadow of some words.
 #[derive(Default)]
 pub(super) struct Shadow {
@@ -147,7 +156,7 @@ impl Shadow {
     #[inline]
     pub(super) fn access(&mut self, word: u32, new: Entry, judge: &mut impl Judge) {
         let Some(cell) = self.cells.get_mut(word as usize) else { return };
-        if cell.store.how.0 != How::LISTED && new.bytes == ALL_BYTES {
+        if !cell.is_listed() && new.bytes == ALL_BYTES {
             let own =
                 |old: &Entry| old.wave == new.wave && old.lanes == new.lanes && old.how.reach() == new.how.reach();
             let gone = |old: &Entry| old.is_empty() || judge.is_past(old) || (own(old) && old.bytes == ALL_BYTES);
@@ -168,13 +177,19 @@ impl Shadow {
                 }
             }
         }
+        if cell.store.how.0 == How::LOADED
+            && !new.how.writes()
+            && let Some(loads) = self.lists.get_mut(&word)
+        {
+            return add_load(loads, new);
+        }
         self.access_slowly(word, new, judge);
     }
 
     #[inline(never)]
     fn access_slowly(&mut self, word: u32, new: Entry, judge: &mut impl Judge) {
         let cell = &mut self.cells[word as usize];
-        let mut entries = if cell.store.how.0 == How::LISTED {
+        let mut entries = if cell.is_listed() {
             self.lists.remove(&word).unwrap_or_default()
         } else {
             [cell.store, cell.load].into_iter().filter(|e| !e.is_empty()).collect()
@@ -184,8 +199,8 @@ impl Shadow {
             if judge.is_past(old) {
                 return false;
             }
-            let unordered = judge.unordered(old);
             let common = old.bytes & new.bytes;
+            let unordered = judge.unordered(old);
             if unordered != 0 && common != 0 && conflict(old, &new, judge) {
                 let mut lanes = unordered;
                 while lanes != 0 {
@@ -222,11 +237,32 @@ impl Shadow {
             [a, b] if a.how.writes() && !b.how.writes() => Cell { store: *a, load: *b },
             [a, b] if b.how.writes() && !a.how.writes() => Cell { store: *b, load: *a },
             _ => {
+                let kind = if entries.iter().any(|e| e.how.writes()) { How::LISTED } else { How::LOADED };
                 self.lists.insert(word, entries);
-                Cell { store: Entry { how: How(How::LISTED), ..Entry::EMPTY }, load: Entry::EMPTY }
+                Cell { store: Entry { how: How(kind), ..Entry::EMPTY }, load: Entry::EMPTY }
             }
         };
     }
+}
+
+/// Adds a load to loads: to one that it only adds lanes to, in place of its own wave's one before, or of the oldest.
+fn add_load(loads: &mut Vec<Entry>, new: Entry) {
+    if let Some(old) = loads.iter_mut().rev().find(|old| old.merges(&new)) {
+        old.lanes |= new.lanes;
+        return;
+    }
+    let replaces = |old: &Entry| {
+        old.wave == new.wave
+            && old.lanes & !new.lanes == 0
+            && old.bytes & !new.bytes == 0
+            && old.how.reach() >= new.how.reach()
+    };
+    match loads.iter().position(replaces) {
+        Some(at) => drop(loads.remove(at)),
+        None if loads.len() >= MAX_A_WORD => drop(loads.remove(0)),
+        None => {}
+    }
+    loads.push(new);
 }
 
 /// Whether two unordered accesses to a byte are a race.
