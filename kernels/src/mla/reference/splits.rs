@@ -28,7 +28,28 @@ pub fn combine_splits(key: &MlaCombineSplits, partial: &[bf16], lse: &[f32]) -> 
 
 /// As [`combine_splits`], with so many tokens a task: that decides on the order of the sums.
 pub(super) fn combine_splits_in_tasks(key: &MlaCombineSplits, tc: u32, partial: &[bf16], lse: &[f32]) -> Vec<bf16> {
-    let [splits, tokens, q, per] = [key.splits, key.tokens, key.q, key.per_request()].map(|n| n as usize);
+    let [q, per] = [key.q, key.per_request()].map(|n| n as usize);
+    combine_from(key, tc, (key.splits, partial, lse), |row| row / HEADS / q * per)
+}
+
+/// As [`combine_splits`], with so many tokens a task, of rows that are each token's own request's alone: with `n` splits a request,
+/// `partial` is `[n][tokens][12][512]` and `lse` `[n][tokens][12]`.
+///
+/// # Panics
+///
+/// Where a slice is shorter or longer than these shapes say.
+pub fn combine_own_splits(key: &MlaCombineSplits, tc: u32, partial: &[bf16], lse: &[f32]) -> Vec<bf16> {
+    combine_from(key, tc, (key.per_request(), partial, lse), |_| 0)
+}
+
+/// Of so many splits, of which those of a row (of all heads of all tokens) begin with split `first` of it.
+fn combine_from(
+    key: &MlaCombineSplits,
+    tc: u32,
+    (splits, partial, lse): (u32, &[bf16], &[f32]),
+    first: impl Fn(usize) -> usize,
+) -> Vec<bf16> {
+    let [splits, tokens, per] = [splits, key.tokens, key.per_request()].map(|n| n as usize);
     let parts = WAVES / tc as usize;
     let rows = tokens * HEADS;
     assert_eq!(partial.len(), splits * rows * LATENTS, "partial is [{splits}][{tokens}][{HEADS}][{LATENTS}]");
@@ -36,7 +57,7 @@ pub(super) fn combine_splits_in_tasks(key: &MlaCombineSplits, tc: u32, partial: 
 
     let mut out = Vec::with_capacity(rows * LATENTS);
     for row in 0..rows {
-        let first = row / HEADS / q * per;
+        let first = first(row);
         let of_split = |i: usize| (first + i) * rows + row;
         let weights = split_weights(&(0..per).map(|i| lse[of_split(i)]).collect::<Vec<_>>());
         for latent in 0..LATENTS {
@@ -130,6 +151,27 @@ mod tests {
             let other = combine(splits, 8, &p.partial, &p.lse);
             assert!(deviation(&other, &p.unsplit, &bound).within());
         }
+    }
+
+    #[test]
+    fn rows_among_others_and_on_their_own_give_the_same() {
+        let rows = 4 * HEADS;
+        let value = |i: usize| bf16::from_f32((i * 37 % 251) as f32 / 8.0 - 15.0);
+        let partial: Vec<bf16> = (0..16 * rows * LATENTS).map(value).collect();
+        let lse: Vec<f32> = (0..16 * rows).map(|i| (i * 13 % 17) as f32 / 4.0).collect();
+        // The splits of tokens 0 and 1 are the first eight, those of the others the rest.
+        let (half, mut own, mut own_lse) = (rows / 2, vec![], vec![]);
+        for i in 0..8 {
+            for (split, row) in [(i, 0), (8 + i, half)] {
+                let at = split * rows + row;
+                own.extend_from_slice(&partial[at * LATENTS..(at + half) * LATENTS]);
+                own_lse.extend_from_slice(&lse[at..at + half]);
+            }
+        }
+        let all = combine_splits(&KEY, &partial, &lse);
+        let own = combine_own_splits(&KEY, KEY.tokens_a_task(), &own, &own_lse);
+        assert!(all.iter().zip(&own).all(|(a, b)| a.to_bits() == b.to_bits()));
+        assert!(all.iter().any(|x| x.to_f32() != 0.0));
     }
 
     #[test]

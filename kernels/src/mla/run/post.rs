@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use half::bf16;
-use lathe_dsl::kernel;
 use lathe_runtime::device::{Device, Group, PeerTable};
 use lathe_runtime::jit::Compiled;
 use lathe_runtime::{DeviceBuffer, Engine};
@@ -13,13 +12,14 @@ use lathe_runtime::{DeviceBuffer, Engine};
 use super::super::post::{MlaPost, Seat, Tensors, View};
 use super::super::problem::Problem;
 use super::super::reference::post::combined;
+use super::super::reference::splits::combine_own_splits;
 use super::super::reference::uv::{Around, Bounds, bounds, rounding, uv};
 use super::super::reference::{device_bound, unsplit_bound};
 use super::super::splits::MlaCombineSplits;
 use super::super::uv::ROW;
 use super::super::{HEADS, LATENTS, VALUES};
 use super::uv::{checks, random_gate};
-use super::{GPU_WAIT_US, HOST_BYTES, POISON, Run};
+use super::{GPU_WAIT_US, POISON, Run, check_host_bytes, fewer, poisoned, two_epochs};
 use crate::gemm::reference::Mxfp4;
 use crate::registry::{Check, Outcome, RunError};
 
@@ -29,7 +29,8 @@ impl MlaPost {
     fn host_bytes(&self) -> u64 {
         let ranks = u64::from(self.ranks);
         let shards = u64::from(self.per_request()).max(ranks);
-        let rows = u64::from(self.splits).max(ranks);
+        // Of splits only a request's own are written, or kept at all.
+        let rows = if self.splits > 0 { shards / 2 } else { ranks };
         let regions = if ranks > 1 { ranks * self.messages().region_bytes() } else { 0 };
         let of_latent = 2 * 2 * shards + 2 * 2 * rows + 4 * 8 + 2 * 2;
         let of_value = 5 * 2 + size_of::<Bounds>() as u64;
@@ -41,16 +42,7 @@ impl Run for MlaPost {
     const ON_GPUS: &'static [(&'static str, u32)] = &[("wait_us", GPU_WAIT_US)];
 
     fn check_size(&self) -> Result<(), RunError> {
-        let bytes = self.host_bytes();
-        if bytes <= HOST_BYTES {
-            return Ok(());
-        }
-        Err(RunError::TooLarge {
-            kernel: <Self as kernel::Kernel>::NAME,
-            key: kernel::describe(self),
-            gib: bytes as f64 / f64::from(1 << 30),
-            hint: format!("a run takes at most {} GiB; take fewer tokens or splits", HOST_BYTES >> 30),
-        })
+        check_host_bytes(self, self.host_bytes(), || fewer("tokens or splits"))
     }
 
     fn run(&self, engine: &Engine, compiled: &Compiled, seed: u64) -> Result<Outcome, RunError> {
@@ -69,15 +61,10 @@ impl Run for MlaPost {
         let seats = self.seats(&devices)?;
 
         let (mut findings, mut time) = (vec![], Duration::ZERO);
-        // Two steps in a row, now and then those at which the tags or the count begin anew.
-        let first = match rng.u32(0..3) {
-            0 => rng.u32(..),
-            1 => u32::MAX,
-            _ => (rng.u32(1..1000) << 22) - 1,
-        };
+        let epochs = two_epochs(&mut rng);
         let layer = rng.u32(0..256);
         let steps = if self.ranks > 1 { 2 } else { 1 };
-        for epoch in (0..steps).map(|step| first.wrapping_add(step)) {
+        for epoch in epochs.into_iter().take(steps) {
             let mut args = vec![];
             for (sent, seat) in sent.iter().zip(&seats) {
                 sent.clear()?;
@@ -120,6 +107,11 @@ fn worse(a: &Check, b: &Check) -> Check {
 }
 
 impl MlaPost {
+    /// The stage that combines its splits.
+    fn of_splits(&self) -> MlaCombineSplits {
+        MlaCombineSplits { splits: self.splits, tokens: self.tokens, q: self.q }
+    }
+
     /// Parts of a token's KV cache.
     fn shards(&self) -> usize {
         self.per_request().max(self.ranks) as usize
@@ -143,7 +135,7 @@ impl MlaPost {
 struct Rank {
     /// What it combines: its heads, all shards.
     own: Problem,
-    /// What it holds: all heads of its shard, or all splits of its heads.
+    /// What it holds: all heads of its shard; nothing where it has splits, which are its own.
     rows: Vec<bf16>,
     lse: Vec<f32>,
     seq_lens: Vec<i32>,
@@ -178,7 +170,7 @@ impl Rank {
             (rows, lse)
         } else if key.splits > 0 {
             own.clear_empty_shards();
-            MlaCombineSplits { splits: key.splits, tokens: key.tokens, q: key.q }.among_all(&own)
+            (vec![], vec![])
         } else {
             (own.partial.clone(), vec![])
         };
@@ -193,16 +185,23 @@ impl Rank {
         let rows = [tokens, heads, LATENTS as usize];
         let values = [HEADS, VALUES, LATENTS / 2].map(|n| n as usize);
         let blocks = [HEADS, VALUES, LATENTS / 32].map(|n| n as usize);
-        let views = self.spread && key.splits == 0;
-        Ok(Sent {
-            o: match views {
+        let (o, lse) = if key.splits > 0 {
+            let (o, lse) = key.of_splits().send(device, &self.own)?;
+            (Spread::of(o, rows), Spread::of(lse, [tokens, heads, 1]))
+        } else {
+            let o = match self.spread {
                 true => Spread::new(device, &self.rows, rows, [1, 0, 2], 64, POISON)?,
                 false => Spread::dense(device, &self.rows, rows)?,
-            },
-            lse: match views && key.ranks > 1 {
+            };
+            let lse = match self.spread && key.ranks > 1 {
                 true => Spread::new(device, &self.lse, [tokens, heads, 1], [1, 0, 2], 2, f32::NAN)?,
                 false => Spread::dense(device, &self.lse, [tokens, heads, 1])?,
-            },
+            };
+            (o, lse)
+        };
+        Ok(Sent {
+            o,
+            lse,
             codes: match self.spread {
                 true => Spread::new(device, &self.w_v.codes, values, [1, 0, 2], 16, 0xFF)?,
                 false => Spread::dense(device, &self.w_v.codes, values)?,
@@ -214,7 +213,7 @@ impl Rank {
             seq_lens: DeviceBuffer::from_slice(device, &self.seq_lens)?,
             qsl: DeviceBuffer::from_slice(device, &self.qsl)?,
             gate: DeviceBuffer::from_slice(device, &self.gate)?,
-            core: DeviceBuffer::from_slice(device, &vec![POISON; self.gate.len()])?,
+            core: poisoned(device, self.gate.len())?,
         })
     }
 
@@ -223,17 +222,17 @@ impl Rank {
         let (tokens, shards, own) = (key.tokens as usize, key.shards(), &self.own);
         let latents = match key.splits {
             0 => combined(key, &own.partial, &own.lse),
-            _ => combined(key, &self.rows, &self.lse),
+            _ => combine_own_splits(&key.of_splits(), key.tokens_a_task(), &own.partial, &own.lse),
         };
-        let (error, of_device) = if shards > 1 {
-            let error = unsplit_bound(shards, tokens, &own.partial, &own.lse);
-            (error, device_bound(shards, tokens, &own.partial, &own.lse, &latents))
-        } else {
-            (rounding(&latents), vec![0.0; latents.len()])
+        let error = match shards {
+            1 => rounding(&latents),
+            _ => unsplit_bound(shards, tokens, &own.partial, &own.lse),
         };
-        let exactly = vec![0.0; latents.len()];
-        let device = if approximates { &of_device } else { &exactly };
-        let around = Around { latents: &latents, device, exact: &own.unsplit, error: &error };
+        let device = match approximates {
+            true => device_bound(shards, tokens, &own.partial, &own.lse, &latents),
+            false => vec![0.0; latents.len()],
+        };
+        let around = Around { latents: &latents, device: &device, exact: &own.unsplit, error: &error };
         let bounds = bounds(tokens, around, &self.w_v, &self.gate);
         let reference = uv(tokens, &latents, &self.w_v, &self.gate);
         let mut steps = self.got.chunks(self.gate.len().max(1)).map(|got| checks(got, &reference, &self.gate, &bounds));
@@ -283,8 +282,13 @@ struct Spread<T> {
 
 impl<T: lathe_dsl::builder::Element + bytemuck::Pod> Spread<T> {
     fn dense(device: &Arc<dyn Device>, data: &[T], extents: [usize; 3]) -> Result<Self, RunError> {
+        Ok(Self::of(DeviceBuffer::from_slice(device, data)?, extents))
+    }
+
+    /// Dense, as it lies there.
+    fn of(buffer: DeviceBuffer<T>, extents: [usize; 3]) -> Self {
         let [_, rows, columns] = extents.map(|n| n as u64);
-        Ok(Self { buffer: DeviceBuffer::from_slice(device, data)?, strides: [rows * columns, columns, 1] })
+        Self { buffer, strides: [rows * columns, columns, 1] }
     }
 
     /// Dimension `order[0]` outermost, and so on; between the rows of the innermost `gap` elements of `between`.

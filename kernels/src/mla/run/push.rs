@@ -3,14 +3,13 @@
 use fastrand::Rng;
 use half::bf16;
 use lathe_dsl::builder::step_tag_of;
-use lathe_dsl::kernel;
 use lathe_runtime::jit::Compiled;
 use lathe_runtime::{DeviceBuffer, Engine};
 
 use super::super::push::{MlaPush, MlaPushArgs};
 use super::super::reference::push::Push;
 use super::super::{HEADS, LATENTS};
-use super::{HOST_BYTES, Run};
+use super::{Run, check_host_bytes, fewer, two_epochs};
 use crate::registry::{Check, Outcome, RunError};
 
 /// What a region holds before the first step: tags that no step has.
@@ -53,16 +52,7 @@ impl MlaPush {
 
 impl Run for MlaPush {
     fn check_size(&self) -> Result<(), RunError> {
-        let bytes = self.host_bytes();
-        if bytes <= HOST_BYTES {
-            return Ok(());
-        }
-        Err(RunError::TooLarge {
-            kernel: <Self as kernel::Kernel>::NAME,
-            key: kernel::describe(self),
-            gib: bytes as f64 / f64::from(1 << 30),
-            hint: format!("a run takes at most {} GiB; take fewer tokens or ranks", HOST_BYTES >> 30),
-        })
+        check_host_bytes(self, self.host_bytes(), || fewer("tokens or ranks"))
     }
 
     fn run(&self, engine: &Engine, compiled: &Compiled, seed: u64) -> Result<Outcome, RunError> {
@@ -76,10 +66,9 @@ impl Run for MlaPush {
         let peers: Vec<u64> = regions.iter().map(DeviceBuffer::address).collect();
         let peers = DeviceBuffer::from_slice(device, &peers)?;
         let (mut findings, mut time) = (vec![], std::time::Duration::ZERO);
-        // Two steps in a row, now and then those at which the tags begin anew.
-        let first = if rng.bool() { rng.u32(..) } else { (rng.u32(1..1000) << 22) - 1 };
+        let epochs = two_epochs(&mut rng);
         let layer = rng.u32(0..256);
-        for epoch in [first, first.wrapping_add(1)] {
+        for epoch in epochs {
             let count = DeviceBuffer::from_slice(device, &[epoch])?;
             let live = rng.u32(self.tokens.saturating_sub(self.q)..=self.tokens);
             for rank in 0..self.ranks {

@@ -3,7 +3,6 @@
 use fastrand::Rng;
 use half::bf16;
 use lathe_dsl::builder::step_tag_of;
-use lathe_dsl::kernel;
 use lathe_runtime::jit::Compiled;
 use lathe_runtime::mailbox::MailboxHealth;
 use lathe_runtime::{DeviceBuffer, Engine};
@@ -14,7 +13,7 @@ use super::super::problem::Problem;
 use super::super::ranks::{MlaCombineRanks, MlaCombineRanksArgs};
 use super::super::reference::push::put_slot;
 use super::super::{HEADS, LATENTS};
-use super::{GPU_WAIT_US, HOST_BYTES, POISON, Run, combine_checks};
+use super::{GPU_WAIT_US, Run, check_host_bytes, combine_checks, fewer, poisoned_latents};
 use crate::registry::{Outcome, RunError};
 
 impl MlaCombineRanks {
@@ -50,15 +49,7 @@ impl Run for MlaCombineRanks {
         // The region here and on the device.
         let bytes =
             MlaCombine { ranks, tokens }.host_bytes_a_token() * u64::from(tokens) + 2 * self.messages().region_bytes();
-        if bytes <= HOST_BYTES {
-            return Ok(());
-        }
-        Err(RunError::TooLarge {
-            kernel: <Self as kernel::Kernel>::NAME,
-            key: kernel::describe(self),
-            gib: bytes as f64 / f64::from(1 << 30),
-            hint: format!("a run takes at most {} GiB; take fewer tokens or ranks", HOST_BYTES >> 30),
-        })
+        check_host_bytes(self, bytes, || fewer("tokens or ranks"))
     }
 
     fn run(&self, engine: &Engine, compiled: &Compiled, seed: u64) -> Result<Outcome, RunError> {
@@ -73,7 +64,7 @@ impl Run for MlaCombineRanks {
         let peers = DeviceBuffer::from_slice(device, &peers)?;
         let count = DeviceBuffer::from_slice(device, &[epoch])?;
         let health = MailboxHealth::new(device, rank, self.ctas())?;
-        let latents = DeviceBuffer::from_slice(device, &vec![POISON; problem.tokens * (HEADS * LATENTS) as usize])?;
+        let latents = poisoned_latents(device, problem.tokens)?;
         let args = MlaCombineRanksArgs {
             peers: peers.arg(),
             rank,

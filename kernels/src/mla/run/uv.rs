@@ -2,7 +2,6 @@
 
 use fastrand::Rng;
 use half::bf16;
-use lathe_dsl::kernel;
 use lathe_runtime::jit::Compiled;
 use lathe_runtime::{DeviceBuffer, Engine};
 
@@ -10,7 +9,7 @@ use super::super::problem::Problem;
 use super::super::reference::uv::{Around, Bounds, Interval, bounds, rounding, uv};
 use super::super::uv::{MlaUv, MlaUvArgs, ROW};
 use super::super::{HEADS, LATENTS, VALUES};
-use super::{HOST_BYTES, POISON, Run};
+use super::{HOST_BYTES, Run, check_host_bytes, poisoned};
 use crate::gemm::reference::Mxfp4;
 use crate::registry::{Check, Outcome, RunError};
 
@@ -21,15 +20,7 @@ const BYTES_A_TOKEN: u64 = (HEADS * LATENTS) as u64 * (8 + 3 * 2) + ROW as u64 *
 impl Run for MlaUv {
     fn check_size(&self) -> Result<(), RunError> {
         let bytes = BYTES_A_TOKEN * u64::from(self.tokens);
-        if bytes <= HOST_BYTES {
-            return Ok(());
-        }
-        Err(RunError::TooLarge {
-            kernel: <Self as kernel::Kernel>::NAME,
-            key: kernel::describe(self),
-            gib: bytes as f64 / f64::from(1 << 30),
-            hint: format!("a run takes at most {} tokens", HOST_BYTES / BYTES_A_TOKEN),
-        })
+        check_host_bytes(self, bytes, || format!("a run takes at most {} tokens", HOST_BYTES / BYTES_A_TOKEN))
     }
 
     fn run(&self, engine: &Engine, compiled: &Compiled, seed: u64) -> Result<Outcome, RunError> {
@@ -44,7 +35,7 @@ impl Run for MlaUv {
         let (codes, scales) =
             (DeviceBuffer::from_slice(device, &w_v.codes)?, DeviceBuffer::from_slice(device, &w_v.scales)?);
         let gates = DeviceBuffer::from_slice(device, &gate)?;
-        let core = DeviceBuffer::from_slice(device, &vec![POISON; gate.len()])?;
+        let core = poisoned(device, gate.len())?;
         let args = MlaUvArgs {
             latents: latents.arg(),
             w_v: codes.arg(),
