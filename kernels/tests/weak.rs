@@ -89,16 +89,16 @@ struct Region<'k> {
 
 impl<'k> Region<'k> {
     /// A coherent store from word `word` on.
-    fn store<D: Data + Plain>(self, word: u32, value: V<'k, D>) {
+    fn store<D: Data<Elem = u32> + Plain>(self, word: u32, value: V<'k, D>) {
         let buffer = self.k.make_buffer::<u32>(self.address, LANES * SLOT * 4);
         let options = StoreOptions::new().cache(Cache::SYS);
-        self.k.buffer_store_with(value, buffer.cast(), Bytes(self.at + word * 4), options);
+        self.k.buffer_store_with(value, buffer, Bytes(self.at + word * 4), options);
     }
 
     /// A coherent load.
-    fn load<D: Data + Plain>(self, word: u32) -> V<'k, D> {
+    fn load<D: Data<Elem = u32> + Plain>(self, word: u32) -> V<'k, D> {
         let buffer = self.k.make_buffer::<u32>(self.address, LANES * SLOT * 4);
-        self.k.buffer_load_with(buffer.cast(), Bytes(self.at + word * 4), LoadOptions::new().cache(Cache::SYS))
+        self.k.buffer_load_with(buffer, Bytes(self.at + word * 4), LoadOptions::new().cache(Cache::SYS))
     }
 
     /// Words, a drain, and a flag 64 bytes before.
