@@ -787,7 +787,7 @@ ops! {
             v: Value,
         } = "texture_sample", "k.texture_sample(t, u, v)", "tex.2d.v4.f32.f32", Class::TEXEL, "(t: texture<T>, u: f32, v: f32) -> T×4 or f32x4",
             Agreement::Bound("nearest: the same texel, or the one next to it where the place is within 1/256 of the edge between both; \
-                linear: what places within 1/256 along x and y give, plus 2^-10 of the largest texel around");
+                linear: what places within 1/256 along x and y give, plus 2^-7 of the largest texel around");
         /// Stores a texel; nothing where the image has no such column and row. What is stored is visible to later launches, not to
         /// this one. No result. Which of several threads' different values a texel keeps, if one operation stores them there, is
         /// unspecified; `cpu` reports it.
