@@ -11,6 +11,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::gcn::error::ErrorKind;
+use crate::gcn::memory::{FIRST_ADDRESS, FIRST_SHARED_ADDRESS};
 use crate::visibility::Reach;
 
 /// Bytes of a page of words.
@@ -28,6 +29,9 @@ struct Stored {
     mask: u8,
     reach: Reach,
 }
+
+/// In place of a rank: memory that several devices have.
+const SHARED: usize = usize::MAX;
 
 const NOBODY: Stored = Stored { at: 0, pc: 0, block: 0, mask: 0, reach: Reach::Wave };
 
@@ -48,8 +52,8 @@ struct Block {
 /// What the workgroups of a run told each other.
 pub(crate) struct Coherence {
     now: u64,
-    /// By address / [`PAGE`].
-    pages: FxHashMap<u64, Box<[Stored; (PAGE / WORD) as usize]>>,
+    /// By the rank that it is memory of ([`SHARED`]: of several) and address / [`PAGE`].
+    pages: FxHashMap<(usize, u64), Box<[Stored; (PAGE / WORD) as usize]>>,
     blocks: Vec<Block>,
     ranks: Vec<Caches>,
 }
@@ -102,22 +106,30 @@ impl Coherence {
     pub(crate) fn store(&mut self, block: u32, address: u64, bytes: u32, reach: Option<Reach>, pc: u64) {
         self.now += 1;
         let reach = reach.unwrap_or(Reach::Workgroup);
+        let of = self.owner(block, address);
         for (page, word, mask) in words(address, bytes) {
-            let page = self.pages.entry(page).or_insert_with(|| Box::new([NOBODY; (PAGE / WORD) as usize]));
+            let page = self.pages.entry((of, page)).or_insert_with(|| Box::new([NOBODY; (PAGE / WORD) as usize]));
             page[word] = Stored { at: self.now, pc, block, mask, reach };
         }
     }
 
     /// A workgroup loads bytes from as far as `reach`.
     pub(crate) fn load(&self, block: u32, address: u64, bytes: u32, reach: Option<Reach>) -> Result<(), ErrorKind> {
+        let of = self.owner(block, address);
         for (page, word, mask) in words(address, bytes) {
-            let Some(page) = self.pages.get(&page) else { continue };
+            let Some(page) = self.pages.get(&(of, page)) else { continue };
             let stored = &page[word];
             if stored.mask & mask != 0 && stored.block != block {
                 self.told(stored, block, address, reach.unwrap_or(Reach::Workgroup))?;
             }
         }
         Ok(())
+    }
+
+    /// Whose memory a workgroup finds at an address: devices have memory of their own at equal ones.
+    fn owner(&self, block: u32, address: u64) -> usize {
+        let shared = (FIRST_SHARED_ADDRESS..FIRST_ADDRESS).contains(&address);
+        if shared { SHARED } else { self.blocks[block as usize].rank }
     }
 
     fn told(&self, stored: &Stored, to: u32, address: u64, reach: Reach) -> Result<(), ErrorKind> {
@@ -174,7 +186,7 @@ fn words(address: u64, bytes: u32) -> impl Iterator<Item = (u64, usize, u8)> {
 mod tests {
     use super::*;
 
-    const AT: u64 = 0x1FFE;
+    const AT: u64 = FIRST_SHARED_ADDRESS + 0x1FFE;
 
     /// Two devices, two workgroups of the first and one of the second.
     fn three() -> Coherence {
@@ -207,6 +219,14 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn devices_have_memory_of_their_own_at_equal_addresses() {
+        let mut c = three();
+        c.store(0, FIRST_ADDRESS, 4, None, 0x40);
+        assert_eq!(c.load(2, FIRST_ADDRESS, 4, None), Ok(()), "another device's");
+        assert!(c.load(1, FIRST_ADDRESS, 4, None).is_err(), "its own device's");
     }
 
     #[test]

@@ -328,13 +328,13 @@ impl Facts {
             }
         }
         f.dpp = inst.mods.dpp.is_some();
-        // A DPP instruction keeps what it does not write.
-        both |= f.dpp;
         for (i, arg) in args.iter().enumerate() {
             if i < results {
                 f.writes.add(&arg.kind);
             }
-            if i >= results || both {
+            // A DPP instruction keeps what it does not write of a vector register.
+            let kept = f.dpp && i == 0 && Range::of(&arg.kind).is_some_and(|r| r.file != File::Scalar);
+            if i >= results || both || kept {
                 f.reads.add(&arg.kind);
             }
         }

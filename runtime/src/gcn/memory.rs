@@ -10,7 +10,7 @@ use crate::gcn::error::{ErrorKind, GcnError};
 use crate::visibility::{Behind, Late, Reach};
 
 /// Addresses start here: beyond 32 bits and away from everything that a small integer could name.
-const FIRST_ADDRESS: u64 = 0x0000_5A00_0000_0000;
+pub(crate) const FIRST_ADDRESS: u64 = 0x0000_5A00_0000_0000;
 /// Unmapped bytes behind each allocation.
 const GUARD: u64 = 1 << 20;
 /// Start of every allocation is a multiple of this, as HIP promises.
@@ -21,7 +21,7 @@ pub(crate) const KERNARG_ADDRESS: u64 = 0x0000_1A00_0000_0000;
 const CODE_ADDRESS: u64 = 0x0000_2B00_0000_0000;
 
 /// Addresses of what devices share: one process has each of them once.
-const FIRST_SHARED_ADDRESS: u64 = 0x0000_3C00_0000_0000;
+pub(crate) const FIRST_SHARED_ADDRESS: u64 = 0x0000_3C00_0000_0000;
 
 struct Contents {
     data: Vec<u8>,

@@ -122,7 +122,7 @@ pub enum FaultKind {
     },
     /// A load reads LDS that this workgroup has not stored to.
     #[error(
-        "read of LDS array `{array}` at element {element}, which this workgroup has not written yet; if another wave writes it, a barrier in between is missing"
+        "read of LDS array `{array}` at element {element}, which was never written in this workgroup before; if another wave writes it, a barrier in between is missing"
     )]
     LdsUninitialised {
         /// The array.

@@ -61,7 +61,7 @@ impl<'k> Warp<'k> {
         };
         // LLVM would round and add where a sum is used, behind the branches of an epilogue, and hold what it comes of until then: twice
         // the registers, and on AMD those of the chip's wider tiles, which gfx1201 has not. PTX's registers are given out by ptxas.
-        if self.one_row() { sum.map(V::opaque) } else { sum }
+        sum.map(V::opaque)
     }
 
     /// An f32 sum of products and C, rounded to f16.

@@ -432,7 +432,9 @@ mod tests {
         let regions = [whole.clone(), small];
         let said = "the region of rank 1 has 99832 bytes; the kernel's messages take 99840";
         refused(two, &seat(0, &regions, two.ctas()), 0, said);
-        let regions = [whole.clone(), whole];
+        let twice = [whole.clone(), whole.clone()];
+        refused(two, &seat(0, &twice, two.ctas()), 0, "ranks 0 and 1 have the same region in the table of peers");
+        let regions = [whole, batch.device.peer_region(two.messages().region_bytes()).unwrap()];
         refused(two, &seat(2, &regions, two.ctas()), 0, "rank 2 of 2 ranks; allowed are 0 to 1");
         refused(two, &seat(1, &regions, 5), 0, "health records of 5 workgroups; the kernel has 24");
         refused(

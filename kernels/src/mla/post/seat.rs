@@ -144,7 +144,11 @@ impl Seat {
         let Some(own) = regions.get(self.rank as usize) else { return Ok(vec![]) };
         let half = own.region().bytes() / 2;
         let of_source = half / regions.len() as u64;
-        let mut bytes = vec![0; if all { of_source as usize } else { SLOT as usize }];
+        let length = if all { of_source } else { of_source.min(u64::from(SLOT)) };
+        if length == 0 {
+            return Ok(vec![]);
+        }
+        let mut bytes = vec![0; length as usize];
         let mut epochs = vec![];
         for begin in [0, half] {
             self.epoch.device().read(own.address() + begin + u64::from(self.rank) * of_source, &mut bytes)?;

@@ -1,6 +1,6 @@
 //! Loads, stores and atomics that buffer, global, flat and scratch instructions share.
 
-use crate::gcn::decode::{Arg, Inst, M0};
+use crate::gcn::decode::{Arg, Inst, Kind as Operand, M0};
 use crate::gcn::error::{ErrorKind, Fault, Sink, unsupported};
 use crate::gcn::isa::atomic::Atomic;
 use crate::gcn::isa::control;
@@ -217,7 +217,15 @@ pub(crate) fn is_exchange_of(inst: &Inst, load: &Inst) -> bool {
         };
         Some(rest.iter().enumerate().filter(|(i, _)| Some(*i) != data).map(|(_, arg)| arg.clone()).collect())
     };
-    same && address(inst) == address(load) && inst.mods.offset == load.mods.offset
+    if !same {
+        return false;
+    }
+    let (at, loaded_at) = (address(inst), address(load));
+    // Of a scalar base and an offset LLVM makes an address of its own for the store, with which nothing can be compared.
+    let has_base =
+        |address: &Option<Vec<Arg>>| address.iter().flatten().any(|arg| matches!(arg.kind, Operand::S { .. }));
+    let rewritten = matches!(inst.op, Op::Flat(..)) && has_base(&loaded_at) && !has_base(&at);
+    rewritten || (at == loaded_at && inst.mods.offset == load.mods.offset)
 }
 
 /// Where one lane's access starts.

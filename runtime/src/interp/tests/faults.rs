@@ -73,8 +73,8 @@ fn lds_never_written_in_this_workgroup_is_reported() {
     assert_eq!(
         fault.to_string(),
         format!(
-            "k.rs:{line}:1: read of LDS array `a` at element 3, which this workgroup has not written yet \
-             (block (1,0,0), thread (0,0,0), wave 0, lane 0)"
+            "k.rs:{line}:1: read of LDS array `a` at element 3, which was never written in this workgroup before; \
+             if another wave writes it, a barrier in between is missing (block (1,0,0), thread (0,0,0), wave 0, lane 0)"
         )
     );
 }
@@ -256,8 +256,8 @@ fn the_step_limit_names_the_loop() {
     assert_eq!(
         fault.to_string(),
         format!(
-            "k.rs:{line}:1: loop still running after 10000 instructions of its wave \
-             (block (0,0,0), thread (40,0,0), wave 1, lane 8)"
+            "k.rs:{line}:1: loop still running after 10000 instructions of its wave, the limit that \
+             `step_limit` sets (block (0,0,0), thread (40,0,0), wave 1, lane 8)"
         )
     );
 }
