@@ -441,15 +441,16 @@ impl Program {
         if at == code.len() { Ok(()) } else { Err(ErrorKind::NoInstruction(pc + at as u64).into()) }
     }
 
-    /// Marks the loads that compare-and-store loops begin with: the next instruction of LDS, or of vector memory, is such a store at the
+    /// Marks the loads that compare-and-store loops begin with: the next instruction of LDS, of buffers, or of other memory, is such a store at the
     /// same place. What they load is a guess that the store verifies.
     fn mark_exchanges(&mut self) {
-        let (mut of_lds, mut of_memory) = (None::<usize>, None::<usize>);
+        let [mut of_lds, mut of_buffers, mut of_memory] = [None::<usize>; 3];
         for i in 0..self.insts.len() {
             let Ok(inst) = &self.insts[i].inst else { continue };
             let load = match inst.op {
                 Op::Ds(_) => &mut of_lds,
-                Op::Mubuf(_) | Op::Flat(..) => &mut of_memory,
+                Op::Mubuf(_) => &mut of_buffers,
+                Op::Flat(..) => &mut of_memory,
                 _ => continue,
             };
             let (is_exchange, is_load) = match inst.op {

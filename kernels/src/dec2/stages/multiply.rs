@@ -60,7 +60,7 @@ impl<'k> Warp<'k> {
             MmaAcc::F32PerK32 | MmaAcc::NativeF16 => self.rounded_sum(left, right, c),
         };
         // LLVM would round and add where a sum is used, behind the branches of an epilogue, and hold what it comes of until then: twice
-        // the registers, and on AMD those of the chip's wider tiles, which gfx1201 has not. PTX's registers are given out by ptxas.
+        // the registers, and on AMD those of the chip's wider tiles, which gfx1201 has not.
         sum.map(V::opaque)
     }
 
