@@ -78,7 +78,7 @@ impl Seat {
     /// [`StepError::Device`]: reading or writing failed.
     pub fn begin(&self, epoch: u32) -> Result<(), StepError> {
         let mut begun = self.begun();
-        if !self.table.regions().is_empty() {
+        if self.has_messages() {
             self.check().map_err(StepError::of_wait)?;
             self.follows(epoch, self.unless_counted(*begun)?)?;
         }
@@ -92,12 +92,17 @@ impl Seat {
     /// [`StepError::NotLater`]; [`StepError::Device`].
     pub fn restart(&self, epoch: u32) -> Result<(), StepError> {
         let mut begun = self.begun();
-        if !self.table.regions().is_empty() {
+        if self.has_messages() {
             let last = latest(epoch, self.sent(true)?.into_iter().chain(self.unless_counted(*begun)?));
             last.map_or(Ok(()), |last| self.is_later(epoch, last))?;
         }
         self.health.clear()?;
         self.set(&mut begun, epoch)
+    }
+
+    /// Whether there are others, and room for what they send: kernels of no tokens send nothing.
+    fn has_messages(&self) -> bool {
+        self.table.regions().iter().any(|region| region.region().bytes() > 0)
     }
 
     fn begun(&self) -> MutexGuard<'_, Option<u32>> {
@@ -144,11 +149,7 @@ impl Seat {
         let Some(own) = regions.get(self.rank as usize) else { return Ok(vec![]) };
         let half = own.region().bytes() / 2;
         let of_source = half / regions.len() as u64;
-        let length = if all { of_source } else { of_source.min(u64::from(SLOT)) };
-        if length == 0 {
-            return Ok(vec![]);
-        }
-        let mut bytes = vec![0; length as usize];
+        let mut bytes = vec![0; if all { of_source as usize } else { SLOT as usize }];
         let mut epochs = vec![];
         for begin in [0, half] {
             self.epoch.device().read(own.address() + begin + u64::from(self.rank) * of_source, &mut bytes)?;
