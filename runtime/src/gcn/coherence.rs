@@ -30,7 +30,7 @@ struct Stored {
     reach: Reach,
 }
 
-/// In place of a rank: memory that several devices have.
+/// In place of a memory's number: what several devices have.
 const SHARED: usize = usize::MAX;
 
 const NOBODY: Stored = Stored { at: 0, pc: 0, block: 0, mask: 0, reach: Reach::Wave };
@@ -45,6 +45,7 @@ struct Caches {
 /// A workgroup that has begun.
 struct Block {
     rank: usize,
+    memory: usize,
     id: [u32; 3],
     caches: Caches,
 }
@@ -52,7 +53,7 @@ struct Block {
 /// What the workgroups of a run told each other.
 pub(crate) struct Coherence {
     now: u64,
-    /// By the rank that it is memory of ([`SHARED`]: of several) and address / [`PAGE`].
+    /// By memory ([`SHARED`]: what several have) and address / [`PAGE`].
     pages: FxHashMap<(usize, u64), Box<[Stored; (PAGE / WORD) as usize]>>,
     blocks: Vec<Block>,
     ranks: Vec<Caches>,
@@ -64,11 +65,11 @@ impl Coherence {
         Self { now: 0, pages: FxHashMap::default(), blocks: vec![], ranks: vec![Caches::default(); ranks] }
     }
 
-    /// A workgroup of `rank` begins; what it gets is its number.
-    pub(crate) fn begin(&mut self, rank: usize, id: [u32; 3]) -> u32 {
+    /// A workgroup of `rank`, with memory number `memory`, begins; what it gets is its number.
+    pub(crate) fn begin(&mut self, rank: usize, memory: usize, id: [u32; 3]) -> u32 {
         // Caches are fresh since the launch began, not since the workgroup did.
         let invalidated = self.ranks[rank].invalidated;
-        self.blocks.push(Block { rank, id, caches: Caches { written_back: 0, invalidated } });
+        self.blocks.push(Block { rank, memory, id, caches: Caches { written_back: 0, invalidated } });
         self.blocks.len() as u32 - 1
     }
 
@@ -129,7 +130,7 @@ impl Coherence {
     /// Whose memory a workgroup finds at an address: devices have memory of their own at equal ones.
     fn owner(&self, block: u32, address: u64) -> usize {
         let shared = (FIRST_SHARED_ADDRESS..FIRST_ADDRESS).contains(&address);
-        if shared { SHARED } else { self.blocks[block as usize].rank }
+        if shared { SHARED } else { self.blocks[block as usize].memory }
     }
 
     fn told(&self, stored: &Stored, to: u32, address: u64, reach: Reach) -> Result<(), ErrorKind> {
@@ -191,7 +192,7 @@ mod tests {
     /// Two devices, two workgroups of the first and one of the second.
     fn three() -> Coherence {
         let mut c = Coherence::new(2);
-        assert_eq!([(0, 0), (0, 1), (1, 0)].map(|(rank, x)| c.begin(rank, [x, 0, 0])), [0, 1, 2]);
+        assert_eq!([(0, 0), (0, 1), (1, 0)].map(|(rank, x)| c.begin(rank, rank, [x, 0, 0])), [0, 1, 2]);
         c
     }
 
@@ -258,7 +259,7 @@ mod tests {
         c.end_launch(0);
         assert_eq!(c.load(2, AT, 4, Some(Reach::System)), Ok(()));
         assert!(c.load(2, AT, 4, None).is_err(), "that launch is an older one");
-        let next = c.begin(0, [0; 3]);
+        let next = c.begin(0, 0, [0; 3]);
         assert_eq!(c.load(next, AT, 4, None), Ok(()));
     }
 }

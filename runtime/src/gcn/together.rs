@@ -249,7 +249,7 @@ impl Machine<'_, '_> {
             late.start(choices);
             late
         });
-        let block = self.coherence.as_mut().map_or(0, |coherence| coherence.begin(party.rank, id));
+        let block = self.coherence.as_mut().map_or(0, |coherence| coherence.begin(party.rank, party.memory, id));
         self.active.push(Active { party: at, group, late, block, turns: 0, idle: 0 });
         Ok(true)
     }
