@@ -390,11 +390,18 @@ impl Seen<'_> {
     }
 }
 
-/// Nearest samples are a texel that the bound allows; most are the interpreter's very one. How many are not is told.
-#[test]
-fn a_gpus_nearest_samples_are_texels_at_the_place() {
-    let Some([cpu, gpu]) = both() else { return };
-    let mut random = Random(2);
+/// A channel of a sample: what it is of, its place, its number, and what the CPU device and the GPU have for it.
+struct Sampled<'s> {
+    seen: &'s Seen<'s>,
+    place: [f32; 2],
+    channel: usize,
+    want: f32,
+    got: f32,
+}
+
+/// Samples images of all extents, `how` as [`Probe`] has it, and shows each channel to `look`. Tells how many are not the CPU device's.
+fn sampled(engines: &[Engine; 2], how: u32, seed: u64, mut look: impl FnMut(Sampled<'_>)) {
+    let mut random = Random(seed);
     let (mut all, mut other) = (0, 0);
     for [width, height] in EXTENTS {
         let texels: Vec<f16> = (0..4 * width * height).map(|_| random.texel()).collect();
@@ -406,67 +413,55 @@ fn a_gpus_nearest_samples_are_texels_at_the_place() {
             let (at, n) = pairs(&list(width, &mut random), &list(height, &mut random));
             let bits: Vec<u32> = at.iter().map(|p| p.to_bits()).collect();
             for half in [0, 1] {
-                let key = Probe { width, height, n, how: 1, normalized, half };
-                let [want, got] = [&cpu, &gpu].map(|engine| key.found(engine, &texels, &bits));
+                let key = Probe { width, height, n, how, normalized, half };
+                let [want, got] = engines.each_ref().map(|engine| key.found(engine, &texels, &bits));
                 let seen = Seen { key, texels: &texels };
-                for (i, (want, got)) in want.iter().zip(&got).enumerate() {
+                for (i, (want, got)) in want.into_iter().zip(got).enumerate() {
                     all += 1;
-                    other += usize::from(!same(*want, *got));
+                    other += usize::from(!same(want, got));
                     let place = [at[i / 4], at[i / 4 + n as usize]];
-                    let allowed = seen.nearest(place, i % 4);
-                    assert!(allowed.contains(&f64::from(*want)), "cpu, {key:?} at {place:?}: {want} of {allowed:?}");
-                    assert!(allowed.contains(&f64::from(*got)), "{key:?} at {place:?}: {got} of {allowed:?}");
+                    look(Sampled { seen: &seen, place, channel: i % 4, want, got });
                 }
             }
         }
     }
-    println!("nearest samples: {other} of {all} channels are not the CPU device's");
+    println!("{other} of {all} channels are not the CPU device's");
+}
+
+/// Nearest samples are a texel that the bound allows.
+#[test]
+fn a_gpus_nearest_samples_are_texels_at_the_place() {
+    let Some(engines) = both() else { return };
+    sampled(&engines, 1, 2, |Sampled { seen, place, channel, want, got }| {
+        let allowed = seen.nearest(place, channel);
+        for (of, x) in [("cpu", want), ("the GPU", got)] {
+            assert!(allowed.contains(&f64::from(x)), "{of}, {:?} at {place:?}: {x} of {allowed:?}", seen.key);
+        }
+    });
 }
 
 /// How much of the largest texel a linear sample may be off by besides: each of the four weights is a number of 8 bits behind the point.
 const WEIGHTS: f64 = 1.0 / 128.0;
 
-/// Linear samples lie between what places a step around give, and the largest texel's 2^-7; the CPU device's do too. How far they
-/// are from each other is told.
+/// Linear samples lie between what places a step around give, and 2^-7 of the largest texel; the CPU device's do too. How much of
+/// that is used is told.
 #[test]
 fn a_gpus_linear_samples_keep_the_bound() {
-    let Some([cpu, gpu]) = both() else { return };
-    let mut random = Random(3);
-    let (mut all, mut other, mut largest, mut worst) = (0, 0, 0.0f64, 0.0f64);
-    for [width, height] in EXTENTS {
-        let texels: Vec<f16> = (0..4 * width * height).map(|_| random.texel()).collect();
-        for normalized in [0, 1] {
-            let list = |extent: u32, random: &mut Random| -> Vec<f32> {
-                let scale = if normalized == 1 { extent as f32 } else { 1.0 };
-                places(extent, random).into_iter().map(|p| p / scale).collect()
-            };
-            let (at, n) = pairs(&list(width, &mut random), &list(height, &mut random));
-            let bits: Vec<u32> = at.iter().map(|p| p.to_bits()).collect();
-            for half in [0, 1] {
-                let key = Probe { width, height, n, how: 2, normalized, half };
-                let [want, got] = [&cpu, &gpu].map(|engine| key.found(engine, &texels, &bits));
-                let seen = Seen { key, texels: &texels };
-                for (i, (want, got)) in want.iter().zip(&got).enumerate() {
-                    all += 1;
-                    other += usize::from(!same(*want, *got));
-                    largest = largest.max((f64::from(*want) - f64::from(*got)).abs());
-                    let place = [at[i / 4], at[i / 4 + n as usize]];
-                    let [low, high, size] = seen.linear(place, i % 4);
-                    let beyond = |x: f32| (low - f64::from(x)).max(f64::from(x) - high) / size.max(f64::MIN_POSITIVE);
-                    assert!(beyond(*want) <= WEIGHTS, "cpu, {key:?} at {place:?}: {want} in {low}..{high}");
-                    if beyond(*got) > WEIGHTS && worst < WEIGHTS {
-                        println!("{key:?} at {place:?}: {got} in {low}..{high}, texels up to {size}");
-                    }
-                    worst = worst.max(beyond(*got));
-                }
-            }
+    let Some(engines) = both() else { return };
+    let (mut largest, mut worst) = (0.0f64, 0.0f64);
+    sampled(&engines, 2, 3, |Sampled { seen, place, channel, want, got }| {
+        largest = largest.max((f64::from(want) - f64::from(got)).abs());
+        let [low, high, size] = seen.linear(place, channel);
+        for (of, x) in [("cpu", want), ("the GPU", got)] {
+            let beyond = (low - f64::from(x)).max(f64::from(x) - high) / size.max(f64::MIN_POSITIVE);
+            assert!(beyond <= WEIGHTS, "{of}, {:?} at {place:?}: {x} in {low}..{high}, {size}", seen.key);
+            worst = worst.max(beyond);
         }
-    }
+    });
     println!(
-        "linear samples: {other} of {all} channels are not the CPU device's, by up to {largest:.3e}, of texels up to 8; beyond \
-         what places a step around give by up to {worst:.2e} of the largest texel there"
+        "linear samples differ by up to {largest:.3e}, of texels up to 8; beyond what places a step around give by up to {worst:.2e} of \
+         the largest texel there"
     );
-    assert!(worst <= WEIGHTS, "{worst}");
 }
 
 /// The interpreter's samples keep the bound that the language states, without a GPU.
